@@ -1,0 +1,195 @@
+"""The journal: one SQLite file that holds a job's queue, what it knows, and how far its outputs are committed.
+
+One thread writes it, in group commits. A commit is the only moment at which anything becomes true: pages done, blocks of new links, and the
+positions up to which the outputs count all change in one transaction, after the outputs were written and synced.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+FORMAT = 1
+"""Version of the layout below, kept in ``user_version``."""
+
+_APPLICATION = 0x416E6474  # "Andt"
+
+_LAYOUT = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE block (number INTEGER PRIMARY KEY, server TEXT NOT NULL, size INTEGER NOT NULL, done BLOB NOT NULL, links BLOB NOT NULL);
+CREATE TABLE seen (number INTEGER PRIMARY KEY, fingerprints BLOB NOT NULL);
+CREATE TABLE server (key TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE ended (number INTEGER PRIMARY KEY, outcomes BLOB NOT NULL);
+"""
+
+
+class JobError(Exception):
+    """A job cannot be opened or written; the message is one line for the user."""
+
+
+class ServerState(msgspec.Struct, array_like=True):
+    """What politeness must remember of a server when the crawl goes on in another process."""
+
+    crawl_delay: float = 0.0
+    """Crawl-delay of its robots.txt, seconds."""
+    hold_until: float = 0.0
+    """Ask nothing before this time, seconds since 1970."""
+
+
+class Ended(msgspec.Struct, array_like=True, frozen=True):
+    """A URL that ended without a page in the outputs."""
+
+    url: str
+    state: str
+    """``redirected``, ``failed`` or ``excluded``."""
+    reason: str
+    detail: str = ""
+
+
+class StoredBlock(msgspec.Struct, frozen=True):
+    """A row of the block table, without its links."""
+
+    number: int
+    server: str
+    size: int
+    done: bytes
+
+
+class Batch(msgspec.Struct, kw_only=True):
+    """What one commit writes, besides the outputs."""
+
+    blocks: list[tuple[int, str, int, bytes, bytes]] = []
+    """New blocks: number, server, size, done mask, links."""
+    done: list[tuple[bytes, int]] = []
+    """Done masks of stored blocks: mask, number."""
+    finished: list[tuple[int]] = []
+    """Numbers of stored blocks that are done."""
+    fingerprints: bytes = b""
+    servers: list[tuple[str, ServerState]] = []
+    ended: list[Ended] = []
+    meta: dict[str, Any] = {}
+
+
+class Journal:
+    """The open journal of a job.
+
+    Raises:
+        JobError: the file is not a journal, is damaged, or was written by another version. Nothing is changed then.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if path.exists() and path.stat().st_size:
+            _check(path)
+            self._writer = _connect(path)
+        else:
+            self._writer = _create(path)
+        self._reader = _connect(path)
+
+    def close(self) -> None:
+        """Close the file; the journal cannot be used any more."""
+        self._reader.close()
+        self._writer.close()
+
+    # Reading
+
+    def meta(self) -> dict[str, Any]:
+        """Return settings, counts and output positions as last committed."""
+        rows = self._reader.execute("SELECT key, value FROM meta")
+        return {key: msgspec.msgpack.decode(value) for key, value in rows}
+
+    def blocks(self) -> Iterator[StoredBlock]:
+        """Return all blocks in the order of their numbers."""
+        rows = self._reader.execute("SELECT number, server, size, done FROM block ORDER BY number")
+        return (StoredBlock(*row) for row in rows)
+
+    def links(self, number: int) -> bytes:
+        """Return the packed links of a block."""
+        (links,) = self._reader.execute("SELECT links FROM block WHERE number = ?", (number,)).fetchone()
+        return bytes(links)
+
+    def fingerprints(self) -> Iterator[bytes]:
+        """Return the packed fingerprints of all known URLs, commit by commit."""
+        return (row[0] for row in self._reader.execute("SELECT fingerprints FROM seen ORDER BY number"))
+
+    def servers(self) -> dict[str, ServerState]:
+        """Return what is remembered of servers."""
+        rows = self._reader.execute("SELECT key, state FROM server")
+        return {key: msgspec.msgpack.decode(state, type=ServerState) for key, state in rows}
+
+    def ended(self) -> Iterator[Ended]:
+        """Return the URLs that ended without a page, in the order they ended."""
+        for (outcomes,) in self._reader.execute("SELECT outcomes FROM ended ORDER BY number"):
+            yield from msgspec.msgpack.decode(outcomes, type=list[Ended])
+
+    # Writing
+
+    def commit(self, batch: Batch) -> None:
+        """Write a batch in one transaction; it is on disk, or nothing of it is.
+
+        Raises:
+            OSError: the disk is full or failing.
+        """
+        encode = msgspec.msgpack.encode
+        db = self._writer
+        try:
+            with db:
+                db.execute("BEGIN IMMEDIATE")
+                db.executemany("INSERT INTO block VALUES (?, ?, ?, ?, ?)", batch.blocks)
+                db.executemany("UPDATE block SET done = ? WHERE number = ?", batch.done)
+                db.executemany("DELETE FROM block WHERE number = ?", batch.finished)
+                if batch.fingerprints:
+                    db.execute("INSERT INTO seen (fingerprints) VALUES (?)", (batch.fingerprints,))
+                db.executemany("REPLACE INTO server VALUES (?, ?)", ((key, encode(state)) for key, state in batch.servers))
+                if batch.ended:
+                    db.execute("INSERT INTO ended (outcomes) VALUES (?)", (encode(batch.ended),))
+                db.executemany("REPLACE INTO meta VALUES (?, ?)", ((key, encode(value)) for key, value in batch.meta.items()))
+        except sqlite3.Error as error:
+            message = f"cannot write {self._path}: {error}"
+            raise OSError(message) from error
+
+
+def _connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA journal_mode = WAL") if mode != "ro" else None
+    # The process may be killed at any moment (WAL alone covers that), and so may the machine.
+    db.execute("PRAGMA synchronous = FULL")
+    return db
+
+
+def _create(path: Path) -> sqlite3.Connection:
+    db = _connect(path, "rwc")
+    db.executescript(f"BEGIN; {_LAYOUT} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;")
+    return db
+
+
+def _check(path: Path) -> None:
+    """Look at a journal without changing anything."""
+    try:
+        with closing(_connect(path, "ro")) as db:
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if application != _APPLICATION:
+                message = f"{path} is not the journal of an Andante job"
+                raise JobError(message)
+            if version != FORMAT:
+                message = f"{path} has format {version}, this Andante reads format {FORMAT}: use the version that wrote it, or another --job directory"
+                raise JobError(message)
+            (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        verdict = str(error)
+    if verdict != "ok":
+        message = f"{path} is damaged ({verdict.splitlines()[0]}): nothing was changed; restore it from a copy or start another --job directory"
+        raise JobError(message)
+
+
+def fingerprint_chunks(packed: Iterable[bytes]) -> Iterator[bytes]:
+    """Take the packed fingerprints of all commits apart."""
+    for chunk in packed:
+        for at in range(0, len(chunk), 8):
+            yield chunk[at : at + 8]

@@ -1,0 +1,85 @@
+"""Values with units as people write them: ``40/min``, ``10s``, ``64MiB``."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_NUMBER = r"(?P<number>\d+(?:\.\d+)?)"
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_duration = re.compile(rf"{_NUMBER}\s*(?P<unit>{'|'.join(_SECONDS)})")
+_size = re.compile(rf"{_NUMBER}\s*(?P<unit>{'|'.join(_BYTES)})")
+_rate = re.compile(rf"{_NUMBER}\s*/\s*(?P<unit>s|sec|second|min|m|minute|h|hour)")
+
+
+def duration(text: str) -> float:
+    """Return seconds from ``500ms``, ``10s``, ``10m`` (or ``10min``), ``2h``, ``1d``, or ``0``.
+
+    Raises:
+        ValueError: in one line that says what is allowed.
+    """
+    if text.strip() == "0":
+        return 0.0
+    return _scaled(_duration, _SECONDS, text, "a duration such as 500ms, 10s, 10m, 2h or 1d")
+
+
+def size(text: str) -> int:
+    """Return bytes from ``500kB``, ``64MiB``, ``1GB`` ...
+
+    Raises:
+        ValueError: in one line that says what is allowed.
+    """
+    return int(_scaled(_size, _BYTES, text, "a size such as 500kB, 64MiB or 1GB"))
+
+
+def rate(text: str) -> float:
+    """Return events a minute from ``40/min``, ``2/s``, ``100/h``, or infinity from ``max``.
+
+    Raises:
+        ValueError: in one line that says what is allowed.
+    """
+    if text.strip() == "max":
+        return math.inf
+    match = _rate.fullmatch(text.strip())
+    value = float(match["number"]) if match else 0.0
+    if not match or value <= 0:
+        message = f"{text!r} is not a rate: write a number above 0 such as 40/min, 2/s or 100/h, or max"
+        raise ValueError(message)
+    return value * {"s": 60.0, "m": 1.0, "h": 1 / 60}[match["unit"][0]]
+
+
+def _scaled(pattern: re.Pattern[str], units: dict[str, float] | dict[str, int], text: str, wanted: str) -> float:
+    match = pattern.fullmatch(text.strip())
+    if not match:
+        message = f"{text!r} is not {wanted}"
+        raise ValueError(message)
+    return float(match["number"]) * units[match["unit"]]
+
+
+def format_size(count: float) -> str:
+    """Return bytes in words: ``1.2 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def format_duration(seconds: float) -> str:
+    """Return seconds in words: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``, ``3 d 4 h``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    for unit, part, size in (("min", "s", 60), ("h", "min", 3600), ("d", "h", 86400)):
+        if seconds < size:
+            break
+        whole, rest = divmod(round(seconds), size)
+        text = f"{whole} {unit}" + (f" {rest * 60 // size if unit != 'd' else rest // 3600} {part}" if rest else "")
+        if whole < {"min": 60, "h": 24, "d": 10**9}[unit]:
+            return text
+    return f"{seconds:.0f} s"
+
+
+def format_rate(per_minute: float) -> str:
+    """Return pages a minute in words: ``40/min``, or ``max``."""
+    return "max" if math.isinf(per_minute) else f"{per_minute:g}/min"

@@ -1,0 +1,208 @@
+"""URLs: canonical form, origin, fingerprint, scope, and links resolved against their page.
+
+A URL is a ``str`` in the canonical form of the WHATWG URL Standard, without fragment, http or https, without
+credentials. Everything past this module may compare and slice URLs as strings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import ada_url
+import xxhash
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
+
+URL_LENGTH_MAX = 2_000
+"""Default limit on the length of a URL, characters. Longer ones come from traps more often than from people."""
+
+_SPACE_AND_CONTROL = bytes(range(0x21))
+"""What the URL Standard strips from both ends of its input: C0 controls and space."""
+
+
+class Parts(NamedTuple):
+    """A URL taken apart for a request."""
+
+    scheme: str
+    host: str
+    """Host name or IP literal; an IPv6 address without its brackets."""
+    port: int
+    target: str
+    """Path and query as they stand in the request line."""
+
+
+def canonical(raw: str, base: str | None = None, *, length_max: int = URL_LENGTH_MAX) -> str | None:
+    """Return the canonical form of ``raw``, resolved against ``base`` where given, or None.
+
+    None means that no request can be made for it: it does not parse, is neither http nor https, carries credentials, or is
+    longer than ``length_max`` characters.
+    """
+    if len(raw) > 4 * length_max:
+        return None
+    try:
+        url = ada_url.normalize_url(raw) if base is None else ada_url.join_url(base, raw)
+    except (ValueError, UnicodeError):
+        return None
+    url = url.partition("#")[0]
+    if not url.startswith(("http://", "https://")) or len(url) > length_max or "@" in origin(url):
+        return None
+    return url
+
+
+def origin(url: str) -> str:
+    """Return ``scheme://host[:port]``, the key of the server of a canonical URL."""
+    return url[: url.index("/", 8)]
+
+
+def parts(url: str) -> Parts:
+    """Take a canonical URL apart."""
+    end = url.index("/", 8)
+    scheme, _, authority = url[:end].partition("://")
+    host, _, port = authority.rpartition(":") if not authority.endswith("]") else (authority, "", "")
+    if not host:
+        host, port = port, ""
+    return Parts(scheme, host.strip("[]"), int(port or (443 if scheme == "https" else 80)), url[end:])
+
+
+def host(url: str) -> str:
+    """Return the host of a canonical URL, an IPv6 address without brackets."""
+    return parts(url).host
+
+
+def site(host: str) -> str:
+    """Return the registrable domain of a host (by the bundled public suffix list), or the host itself if it has none."""
+    return _suffixes()(host).top_domain_under_public_suffix or host
+
+
+@cache
+def _suffixes() -> TLDExtract:
+    from tldextract import TLDExtract  # noqa: PLC0415  # slow to import, and seldom needed
+
+    return TLDExtract(suffix_list_urls=(), cache_dir=None)
+
+
+def fingerprint(url: str) -> bytes:
+    """Return the 8-byte fingerprint of a URL (XXH3): the seen test compares these.
+
+    Among n URLs the chance that any two collide is about n^2 / 2^65: 3 in a million at ten million URLs.
+    """
+    return xxhash.xxh3_64_digest(url.encode())
+
+
+class Scope:
+    """Decides which URLs belong to a crawl.
+
+    ``host``: the hosts of the seeds, any scheme and port. ``site``: their registrable domains with all subdomains.
+    ``any``: everything. Of ``include`` patterns one must be found in the URL (if there are any), of ``exclude`` none.
+    """
+
+    def __init__(
+        self,
+        kind: Literal["host", "site", "any"] = "host",
+        *,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+    ) -> None:
+        self._key: Callable[[str], str] = site if kind == "site" else str
+        self._hosts: set[str] | None = None if kind == "any" else set()
+        self._include = _union(include)
+        self._exclude = _union(exclude)
+        self._by_host: dict[str, bool] = {}
+
+    def add(self, url: str) -> None:
+        """Take the host (or site) of a seed into the scope."""
+        if self._hosts is not None:
+            self._hosts.add(self._key(host(url)))
+            self._by_host.clear()
+
+    def admits(self, url: str) -> bool:
+        """Tell whether the crawl may fetch a URL."""
+        if self._hosts is not None and not self._admits_host(origin(url)):
+            return False
+        if self._include is not None and not self._include.search(url):
+            return False
+        return self._exclude is None or not self._exclude.search(url)
+
+    def _admits_host(self, server: str) -> bool:
+        admitted = self._by_host.get(server)
+        if admitted is None:
+            if len(self._by_host) > 50_000:
+                self._by_host.clear()
+            assert self._hosts is not None
+            admitted = self._by_host[server] = self._key(host(server + "/")) in self._hosts
+        return admitted
+
+
+def _union(patterns: Iterable[str]) -> re.Pattern[str] | None:
+    joined = "|".join(f"(?:{pattern})" for pattern in patterns)
+    return re.compile(joined) if joined else None
+
+
+class LinkResolver:
+    """Turns the href values of pages into canonical URLs, remembering those it has met.
+
+    Pages of a site repeat their navigation links, so most links are a look-up: the memo maps (directory of the base URL, href)
+    to the URL. It holds at most ``size_max`` entries and starts afresh when full.
+    """
+
+    def __init__(
+        self,
+        decode: Callable[[bytes | str, str], str],
+        *,
+        length_max: int = URL_LENGTH_MAX,
+        size_max: int = 60_000,
+    ) -> None:
+        self._decode = decode
+        self._length_max = length_max
+        self._size_max = size_max
+        self._size = 0
+        self._memos: dict[tuple[str, str], dict[bytes | str, str | None]] = {}
+
+    def resolve(self, base: str, hrefs: Iterable[bytes | str], encoding: str) -> list[str]:
+        """Return the URLs that ``hrefs`` of a document at ``base`` lead to: each once, in their order.
+
+        Args:
+            base: canonical URL of the page, or its ``<base href>``.
+            hrefs: attribute values as the parser gives them; ``decode`` makes text of them.
+            encoding: codec name of the document.
+        """
+        memo = self._memo(base, encoding)
+        found: dict[str | None, None] = {}
+        for href in dict.fromkeys(hrefs):
+            url = memo.get(href, "")
+            if url == "":
+                url = self._learn(memo, base, href, encoding)
+            found[url] = None
+        found.pop(None, None)
+        return list(found)  # type: ignore[arg-type]  # None was taken out
+
+    def _memo(self, base: str, encoding: str) -> dict[bytes | str, str | None]:
+        if self._size > self._size_max:
+            self._memos.clear()
+            self._size = 0
+        path = base.partition("?")[0]
+        return self._memos.setdefault((path[: path.rindex("/")], encoding), {})
+
+    def _learn(
+        self, memo: dict[bytes | str, str | None], base: str, href: bytes | str, encoding: str
+    ) -> str | None:
+        if href[:1] in (b"#", "#"):
+            return base
+        if len(href) > 4 * self._length_max:
+            return None
+        text = self._decode(href, encoding)
+        # These depend on the whole base, not only on its directory.
+        if (first := text.lstrip(_STRIPPED)[:1]) == "#" or not first:
+            return base
+        url = canonical(text, base, length_max=self._length_max)
+        if first != "?":
+            memo[href] = url
+            self._size += 1
+        return url
+
+
+_STRIPPED = _SPACE_AND_CONTROL.decode("ascii")
