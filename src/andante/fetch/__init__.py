@@ -1,0 +1,13 @@
+"""One connection: HTTP/1.1 on llhttp, TLS, DNS, the address guard, robots.txt, content coding, cookies.
+
+`Client.open` gives a `Connection` or a `Failure`; `Connection.exchange` gives a `Response` or a `Failure`. Another pair of
+classes with these two methods can stand in for the network.
+"""
+
+from andante.fetch.client import Client
+from andante.fetch.connection import Connection
+from andante.fetch.limits import Limits
+from andante.fetch.outcome import Failure, Outcome, Response
+from andante.fetch.request import RequestTemplate
+
+__all__ = ["Client", "Connection", "Failure", "Limits", "Outcome", "RequestTemplate", "Response"]
