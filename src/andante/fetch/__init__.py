@@ -5,9 +5,25 @@ classes with these two methods can stand in for the network.
 """
 
 from andante.fetch.client import Client
+from andante.fetch.coding import content_encoding, decode
 from andante.fetch.connection import Connection
+from andante.fetch.cookies import Cookies
 from andante.fetch.limits import Limits
 from andante.fetch.outcome import Failure, Outcome, Response
 from andante.fetch.request import RequestTemplate
+from andante.fetch.robots import Robots, RobotsReading
 
-__all__ = ["Client", "Connection", "Failure", "Limits", "Outcome", "RequestTemplate", "Response"]
+__all__ = [
+    "Client",
+    "Connection",
+    "Cookies",
+    "Failure",
+    "Limits",
+    "Outcome",
+    "RequestTemplate",
+    "Response",
+    "Robots",
+    "RobotsReading",
+    "content_encoding",
+    "decode",
+]

@@ -13,7 +13,6 @@ _ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*)")
 _VALUE = re.compile(r"[^\r\n\0]*")
-_TARGET = re.compile(r"[!-~]+")
 _SERVERS_MAX = 10_000
 """Servers whose rendered header is kept."""
 
