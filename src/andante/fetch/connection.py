@@ -111,7 +111,7 @@ class Connection(asyncio.Protocol):
         self._received = 0
         self._max_body = limits.max_body
         self._turn_at = 0.0  # when the server became free to answer it
-        self._first_at = 0.0  # its first read; 0 before
+        self._first_at = 0.0  # the read with its first byte; 0 before
         self._read_at = 0.0  # its last read
 
     def __repr__(self) -> str:
@@ -179,9 +179,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed what was read to the parser, within the limits."""
-        self._read_at = now = monotonic()
-        if not self._first_at:
-            self._first_at = now
+        self._read_at = monotonic()
         rest: bytes | memoryview = data
         if not self._head_done and self._received + len(data) > self._limits.max_header:
             rest = self._feed_head(memoryview(data))
@@ -199,9 +197,11 @@ class Connection(asyncio.Protocol):
     # What the parser calls
 
     def on_message_begin(self) -> None:
-        """Refuse a response that nobody asked for."""
+        """Note the first byte of a response; refuse one that nobody asked for."""
         if not self._exchanges:
             self._abort(Failure(Outcome.STALE, "unsolicited response"))
+        elif not self._first_at:  # not an interim response before
+            self._first_at = self._read_at
 
     def on_status(self, reason: bytes) -> None:
         """Take (a part of) the reason phrase."""
@@ -291,7 +291,7 @@ class Connection(asyncio.Protocol):
             self._headers,
             payload,
             exchange.sent_at,
-            (self._first_at or self._read_at) - exchange.sent_at,
+            self._first_at - exchange.sent_at,
             self._read_at - exchange.sent_at,
             self._received,
             truncated,

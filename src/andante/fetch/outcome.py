@@ -76,7 +76,7 @@ class Response(msgspec.Struct):
     http_version: str
     """``"1.1"`` or ``"1.0"``."""
     headers: list[Header]
-    """Header fields in the order received, names and values as received; no trailer fields."""
+    """Header fields in the order received, names and values as received (so white space may end a value); no trailers."""
     payload: bytes
     """The body: transfer coding (chunked) taken off, content coding still on."""
     sent_at: float
