@@ -110,7 +110,7 @@ class WarcSink:
             "Content-Type: application/http;msgtype=response\r\n"
             f"Content-Length: {len(http) + len(page.payload)}\r\n\r\n"
         )
-        return self._pack(b"%b%b%b\r\n\r\n" % (head.encode(), http, page.payload))
+        return self._pack(b"".join((head.encode(), http, page.payload, b"\r\n\r\n")))
 
     def _metadata(self, page: Page, common: str, response_id: str) -> bytes:
         via = f"via: {page.referrer}\r\n" if page.referrer else ""
@@ -128,7 +128,7 @@ class WarcSink:
             "Content-Type: application/warc-fields\r\n"
             f"Content-Length: {len(block)}\r\n\r\n"
         )
-        return self._pack(b"%b%b\r\n\r\n" % (head.encode(), block))
+        return self._pack_small(b"%b%b\r\n\r\n" % (head.encode(), block))
 
 
 def _http_header(page: Page) -> bytes:
