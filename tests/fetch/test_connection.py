@@ -448,6 +448,14 @@ def test_a_header_may_be_as_large_as_its_limit(size):
     assert failure.outcome is Outcome.HEADER_TOO_LARGE
 
 
+def test_an_interim_response_is_never_the_result():
+    data = b"HTTP/1.1 103 Early Hints\r\nContent-Length: 90\r\n\r\n" + b"x" * 50
+    failure = answer(data, limits=Limits(max_body=40))
+    assert failure.outcome is Outcome.BAD_RESPONSE
+    failure = answer(b"HTTP/1.1 099 Low\r\n\r\nbody", eof=True)
+    assert failure.outcome is Outcome.CLOSED
+
+
 def test_the_header_limit_holds_for_each_of_many_pipelined_responses():
     results, _ = asyncio.run(answers(PLAIN * 50, requests=50, limits=Limits(max_header=len(PLAIN))))
     assert [result.payload for result in results] == [b"hello"] * 50

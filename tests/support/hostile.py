@@ -388,13 +388,6 @@ class Certificates:
             context.load_cert_chain(certificate, key)
         return context
 
-    @functools.cached_property
-    def old_protocol(self) -> ssl.SSLContext:
-        context = self._context(self.authority.issue_cert("localhost"))
-        context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
-        context.maximum_version = ssl.TLSVersion.TLSv1_1
-        return context
-
     def _context(self, certificate: trustme.LeafCert) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate.configure_cert(context)

@@ -91,6 +91,10 @@ class Client:
                 started = monotonic()
                 raw = await _connect_any(_interleaved(addresses)[:_ADDRESSES_MAX], port)
                 connected = monotonic()
+                peer = str(raw.getpeername()[0])
+                if not self._guard.admitted(host, [peer]):
+                    raw.close()
+                    return Failure(Outcome.FORBIDDEN_ADDRESS, f"not public: {peer}")
                 connection = await self._adopt(raw, host, tls=tls)
         except OSError as error:  # TimeoutError and ssl.SSLError are such
             if raw is not None:
@@ -100,12 +104,9 @@ class Client:
             if raw is not None:
                 raw.close()
             raise
-        connection.address = _peer(raw)
+        connection.address = peer
         connection.connect_time = connected - started
         connection.tls_time = monotonic() - connected if tls else 0.0
-        if not self._guard.admitted(host, [connection.address]):
-            connection.close()
-            return Failure(Outcome.FORBIDDEN_ADDRESS, f"not public: {connection.address}")
         return connection
 
     async def close(self) -> None:
@@ -163,9 +164,8 @@ async def _connect_any(addresses: list[str], port: int) -> socket.socket:
         return await _connect(addresses[0], port)
     untried = list(reversed(addresses))
     tasks: list[asyncio.Task[socket.socket]] = []
-    winner: socket.socket | None = None
     try:
-        while winner is None:
+        while True:
             if untried:
                 tasks.append(asyncio.create_task(_connect(untried.pop(), port)))
             pending = [task for task in tasks if not task.done()]
@@ -176,19 +176,20 @@ async def _connect_any(addresses: list[str], port: int) -> socket.socket:
                 timeout=_STAGGER if untried else None,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            winner = next((task.result() for task in tasks if _has_connected(task)), None)
-        return winner
+            winner = next((task for task in tasks if task.done() and not task.exception()), None)
+            if winner is not None:
+                tasks.remove(winner)
+                return winner.result()
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for task in tasks:
-            if _has_connected(task) and task.result() is not winner:
-                task.result().close()
+            task.add_done_callback(_discard)
 
 
-def _has_connected(task: asyncio.Task[socket.socket]) -> bool:
-    return task.done() and not task.cancelled() and task.exception() is None
+def _discard(task: asyncio.Task[socket.socket]) -> None:
+    """Close the socket of an attempt that came too late."""
+    if not task.cancelled() and not task.exception():
+        task.result().close()
 
 
 async def _connect(address: str, port: int) -> socket.socket:
@@ -203,16 +204,13 @@ async def _connect(address: str, port: int) -> socket.socket:
     return raw
 
 
-def _peer(raw: socket.socket) -> str:
-    return str(raw.getpeername()[0])
-
-
 _BY_ERRNO = {
     errno.ECONNREFUSED: Outcome.REFUSED,
     errno.ETIMEDOUT: Outcome.CONNECT_TIMEOUT,
     errno.ECONNRESET: Outcome.RESET,
     errno.ECONNABORTED: Outcome.RESET,
     errno.EPIPE: Outcome.RESET,
+    errno.ENOTCONN: Outcome.RESET,  # between connecting and looking at the peer
 }
 
 

@@ -270,10 +270,18 @@ class Connection(asyncio.Protocol):
         self._body += b"".join(self._pieces)
         self._pieces.clear()
         if len(self._body) > self._max_body:
-            self._complete("length")
-            self._abort(Failure(Outcome.STALE, "the response before was cut"))
+            self._cut("length")
         elif self._received > 2 * self._max_body + self._limits.max_header + _FRAMING_MAX:
             self._abort(Failure(Outcome.BAD_RESPONSE, "chunk framing without end"))
+
+    def _cut(self, reason: Literal["length", "time"]) -> None:
+        """End the response here, in its body, and the connection with it."""
+        assert self._parser is not None
+        if self._parser.get_status_code() < 200:
+            self._abort(Failure(Outcome.BAD_RESPONSE, "interim response with a body"))
+            return
+        self._complete(reason)
+        self._abort(Failure(Outcome.STALE, "the response before was cut"))
 
     def _complete(self, truncated: Literal["", "length", "time"] = "") -> None:
         """Give the response to the first exchange, and the turn to the next."""
@@ -320,6 +328,9 @@ class Connection(asyncio.Protocol):
 
     def _ends_at_eof(self) -> bool:
         """Tell whether the end of the connection is the end of the body (RFC 9112, section 6.3)."""
+        assert self._parser is not None
+        if self._parser.get_status_code() < 200:
+            return False
         fields = {name.lower(): value for name, value in self._headers}
         coding = fields.get(b"transfer-encoding")
         if coding is not None:
@@ -351,8 +362,7 @@ class Connection(asyncio.Protocol):
             outcome, due = Outcome.FIRST_BYTE_TIMEOUT, self._turn_at + limits.first_byte_timeout
         if now >= total:
             if self._pieces or self._body:
-                self._complete("time")
-                self._abort(Failure(Outcome.STALE, "the response before was cut"))
+                self._cut("time")
             else:
                 self._abort(Failure(Outcome.TOTAL_TIMEOUT, f"{limits.total_timeout:g} s"))
         elif now >= due:

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from andante.fetch import RequestTemplate
+
+TEMPLATE = RequestTemplate(user_agent="andante/1")
+
+
+def lines(request: bytes) -> list[bytes]:
+    head, _, rest = request.partition(b"\r\n\r\n")
+    assert rest == b""
+    return head.split(b"\r\n")
+
+
+def test_a_request_is_this():
+    assert lines(TEMPLATE.render("https://example.com", "/a?b=c")) == [
+        b"GET /a?b=c HTTP/1.1",
+        b"Host: example.com",
+        b"User-Agent: andante/1",
+        b"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+        b"Accept-Encoding: gzip, deflate, br, zstd",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("server", "host"),
+    [
+        ("http://example.com", b"Host: example.com"),
+        ("http://example.com:8080", b"Host: example.com:8080"),
+        ("https://[::1]", b"Host: [::1]"),
+        ("https://[::1]:8443", b"Host: [::1]:8443"),
+    ],
+)
+def test_the_host_field_has_the_port_where_it_is_not_the_schemes_own(server, host):
+    for _ in range(2):
+        assert lines(TEMPLATE.render(server, "/"))[1] == host
+
+
+def test_a_cookie_comes_last():
+    assert lines(TEMPLATE.render("http://a", "/", "k=v; x=\xe9"))[-1] == b"Cookie: k=v; x=\xe9"
+
+
+def test_further_fields_are_added_and_replace_ours():
+    template = RequestTemplate(
+        user_agent="a", headers=["X-Key: 1", "accept:  text/html ", "Host: other.example"]
+    )
+    assert lines(template.render("http://a.example", "/")) == [
+        b"GET / HTTP/1.1",
+        b"Host: other.example",
+        b"User-Agent: a",
+        b"accept: text/html",
+        b"Accept-Encoding: gzip, deflate, br, zstd",
+        b"X-Key: 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "X",
+        ": v",
+        "X y: v",
+        "X: a\r\nY: b",
+        "X: a\nY: b",
+        "X: a\0",
+        "X\r\n: a",
+        " X: a",
+        "X : a",
+    ],
+)
+def test_fields_that_are_malformed_or_smuggle_are_refused(line):
+    with pytest.raises(ValueError, match="Name: value"):
+        RequestTemplate(user_agent="a", headers=[line])
+
+
+@pytest.mark.parametrize("agent", ["a\r\nX: y", "a\n", "\0"])
+def test_a_user_agent_of_two_lines_is_refused(agent):
+    with pytest.raises(ValueError, match="one line"):
+        RequestTemplate(user_agent=agent)
+
+
+def test_the_store_of_rendered_headers_is_bounded():
+    for i in range(10_050):
+        TEMPLATE.render(f"http://{i}.example", "/")
+    assert len(TEMPLATE._tails) <= 10_000
