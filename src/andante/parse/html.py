@@ -1,0 +1,89 @@
+"""Links, base, title and robots directives of an HTML page.
+
+Three ways lead to the same answer. Most pages are proven plain and scanned by a pattern; the others are read
+into a tree by Lexbor; those whose tree could cost out of proportion are read token by token.
+"""
+
+from __future__ import annotations
+
+import html
+
+import msgspec
+
+from andante.parse.collect import Collector
+from andante.parse.encoding import is_ascii_extension
+from andante.parse.plain import is_plain
+from andante.parse.references import href_value
+from andante.parse.robots_meta import Directives
+from andante.parse.scan import scan_body, scan_head, scan_title
+from andante.parse.tokens import read_tokens
+from andante.parse.tree import fits_tree, read_tree
+
+__all__ = ["Document", "href_value", "parse_html"]
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Document(msgspec.Struct, kw_only=True):
+    """What a page says about other pages and about itself."""
+
+    hrefs: list[bytes | str]
+    """References in document order, each once, without fragments: as in the source (``bytes``: give them to
+    ``href_value``) or as values (``str``). One may come in both forms, and different ones may mean one URL."""
+    base: str | None
+    """Value of the first ``base[href]``, which the references are relative to; None where there is none."""
+    robots: Directives
+    """What the page's meta elements ask of robots."""
+    encoding: str
+    """Python codec of the bytes in ``hrefs``."""
+    way: str
+    """How the page was read: ``"scan"``, ``"tree"`` or ``"tokens"``."""
+    _page: bytes
+    _title: str | None
+
+    @property
+    def title(self) -> str:
+        """Text of the first title element, white space folded; ``""`` where there is none."""
+        if self._title is None:
+            self._title = scan_title(self._page, self.encoding)
+        return " ".join(self._title.split())
+
+
+def parse_html(body: bytes, *, encoding: str, drop_nofollow: bool = False) -> Document:
+    """Read a page.
+
+    Args:
+        body: the page, without content coding. Any bytes: what is not HTML has no links.
+        encoding: Python codec of the page, as ``sniff_encoding`` returns it.
+        drop_nofollow: leave out ``a`` and ``area`` elements with ``rel=nofollow``.
+
+    Returns:
+        The document. References are not resolved; order is that of the source, and in a tree that of the tree.
+    """
+    page = body.removeprefix(_BYTE_ORDER_MARK)
+    if not is_ascii_extension(encoding):
+        page = page.decode(encoding, "replace").removeprefix("\ufeff").encode()
+        encoding = "utf-8"
+    collector = Collector(drop_nofollow=drop_nofollow)
+    anchors: list[bytes] = []
+    title: str | None = None
+    if is_plain(page) and not (drop_nofollow and b"nofollow" in page.lower()):
+        way = "scan"
+        anchors = scan_body(page, scan_head(page, encoding, collector))
+    elif fits_tree(page):
+        way = "tree"
+        utf8 = page if encoding == "utf-8" else page.decode(encoding, "replace").encode()
+        title = read_tree(utf8, collector)
+    else:
+        way = "tokens"
+        source = read_tokens(page, encoding, collector)
+        title = html.unescape(source.decode(encoding, "replace"))
+    return Document(
+        hrefs=[*dict.fromkeys(collector.hrefs), *anchors],
+        base=collector.base,
+        robots=collector.robots,
+        encoding=encoding,
+        way=way,
+        _page=page,
+        _title=title,
+    )

@@ -1,0 +1,132 @@
+"""Sitemaps: XML (sitemaps.org), plain text, RSS and Atom.
+
+XML is read by expat as a stream. Any document type declaration ends the reading: sitemaps need none, and without
+one there are no entities to expand.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+from xml.parsers import expat
+
+import msgspec
+
+MAX_BYTES = 50 * 1024 * 1024
+"""Size limit of one sitemap (sitemaps.org), after decompression."""
+MAX_ENTRIES = 50_000
+"""Limit of URLs in one sitemap (sitemaps.org); what is beyond is not read."""
+
+_MAX_DEPTH = 32
+_PIECE = 1 << 16
+_KINDS: dict[str, Literal["urlset", "index", "feed"]] = {
+    "urlset": "urlset",
+    "sitemapindex": "index",
+    "rss": "feed",
+    "RDF": "feed",
+    "feed": "feed",
+}
+_ENTRY = {"urlset": "url", "index": "sitemap"}
+
+
+class Sitemap(msgspec.Struct, kw_only=True):
+    """What one sitemap file lists."""
+
+    kind: Literal["urlset", "index", "feed", "text", "none"] = "none"
+    """``urlset``, ``feed`` and ``text`` list pages, ``index`` lists sitemaps; ``none`` is no sitemap."""
+    locs: list[str] = msgspec.field(default_factory=list)
+    """The URLs as written, in order, at most ``MAX_ENTRIES``; not resolved, not checked."""
+    problem: str = ""
+    """Why the file was not read to its end, or ``""``. What came before counts."""
+
+
+def parse_sitemap(body: bytes) -> Sitemap:
+    """Read a sitemap, without its gzip; never raises."""
+    if len(body) > MAX_BYTES:
+        return Sitemap(problem=f"larger than {MAX_BYTES} bytes")
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")) or body.lstrip(
+        b"\xef\xbb\xbf\t\n\r "
+    ).startswith(b"<"):
+        return _Reader().read(body)
+    return _text(body)
+
+
+def _text(body: bytes) -> Sitemap:
+    """Read a plain text sitemap: one URL a line, UTF-8."""
+    lines = (line.strip() for line in body.decode("utf-8-sig", "replace").splitlines())
+    locs = [line for line in lines if line.startswith(("http://", "https://"))]
+    if not locs:
+        return Sitemap(problem="neither XML nor a list of URLs")
+    return Sitemap(kind="text", locs=locs[:MAX_ENTRIES], problem=_beyond(len(locs)))
+
+
+def _beyond(entries: int) -> str:
+    return f"more than {MAX_ENTRIES} entries" if entries > MAX_ENTRIES else ""
+
+
+class _StopError(Exception):
+    """Ends the reading from inside a callback."""
+
+
+class _Reader:
+    """Follows an XML sitemap element by element; nothing but the path and the text of one URL is held."""
+
+    def __init__(self) -> None:
+        self._sitemap = Sitemap()
+        self._path: list[str] = []
+        self._text: list[str] | None = None
+
+    def read(self, body: bytes) -> Sitemap:
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        try:
+            body = body.lstrip(b"\t\n\r ")
+            for start in range(0, len(body), _PIECE):
+                parser.Parse(body[start : start + _PIECE], False)  # noqa: FBT003
+            parser.Parse(b"", True)  # noqa: FBT003
+        except _StopError as stop:
+            self._sitemap.problem = str(stop)
+        except (expat.ExpatError, LookupError, ValueError) as error:
+            self._sitemap.problem = f"not well-formed XML: {error}"
+        return self._sitemap
+
+    def _doctype(self, *_: object) -> None:
+        raise _StopError("has a document type declaration")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        local = name.rpartition(" ")[2]
+        if not self._path:
+            if local not in _KINDS:
+                raise _StopError(f"root element is {local[:40]}, not that of a sitemap")
+            self._sitemap.kind = _KINDS[local]
+        self._path.append(local)
+        if len(self._path) > _MAX_DEPTH:
+            raise _StopError(f"elements nested more than {_MAX_DEPTH} deep")
+        if self._is_loc(local):
+            self._text = []
+            if "href" in attributes and attributes.get("rel", "alternate") == "alternate":  # Atom
+                self._text.append(attributes["href"])
+
+    def _is_loc(self, local: str) -> bool:
+        parent = self._path[-2] if len(self._path) > 1 else ""
+        if self._sitemap.kind == "feed":
+            return local == "link" and parent in {"item", "entry"}
+        return local == "loc" and parent == _ENTRY.get(self._sitemap.kind)
+
+    def _characters(self, text: str) -> None:
+        if self._text is not None:
+            self._text.append(text)
+
+    def _end(self, _name: str) -> None:
+        self._path.pop()
+        if self._text is None:
+            return
+        loc = "".join(self._text).strip()
+        self._text = None
+        if loc:
+            if len(self._sitemap.locs) == MAX_ENTRIES:
+                raise _StopError(_beyond(MAX_ENTRIES + 1))
+            self._sitemap.locs.append(loc)
