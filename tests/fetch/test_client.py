@@ -151,6 +151,20 @@ def test_the_next_address_is_tried_when_one_refuses(addresses):
     run(main)
 
 
+def test_the_first_address_that_answers_is_taken():
+    async def main() -> None:
+        async with hostile.serving("fine") as port:
+            other = await asyncio.start_server(lambda _, w: w.close(), "127.0.0.2", port)
+            async with other:
+                for addresses in (["127.0.0.1", "127.0.0.2"], ["127.0.0.2", "127.0.0.1"]):
+                    connection = await make(addresses).open("a.example", port, tls=False)
+                    assert isinstance(connection, Connection)
+                    assert connection.address == addresses[0]
+                    connection.close()
+
+    run(main)
+
+
 def test_the_next_address_is_tried_while_one_hangs():
     async def main() -> None:
         with deaf("127.0.0.3") as port:
@@ -415,6 +429,6 @@ def test_an_attempt_that_comes_too_late_is_closed(monkeypatch):
 
 def _goes_to(thing: socket.socket, port: int) -> bool:
     try:
-        return thing.getpeername()[1] == port
+        return thing.getpeername() == ("127.0.0.1", port)
     except OSError:
         return False

@@ -448,12 +448,19 @@ def test_a_header_may_be_as_large_as_its_limit(size):
     assert failure.outcome is Outcome.HEADER_TOO_LARGE
 
 
-def test_an_interim_response_is_never_the_result():
-    data = b"HTTP/1.1 103 Early Hints\r\nContent-Length: 90\r\n\r\n" + b"x" * 50
-    failure = answer(data, limits=Limits(max_body=40))
-    assert failure.outcome is Outcome.BAD_RESPONSE
-    failure = answer(b"HTTP/1.1 099 Low\r\n\r\nbody", eof=True)
-    assert failure.outcome is Outcome.CLOSED
+@pytest.mark.parametrize("eof", [True, False])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"HTTP/1.1 103 Early Hints\r\nContent-Length: 90\r\n\r\n" + b"x" * 50,
+        b"HTTP/1.1 103 Early Hints\r\nContent-Length: 2\r\n\r\nxx" + PLAIN,
+        b"HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + PLAIN,
+        b"HTTP/1.1 099 Low\r\n\r\nbody",
+        b"HTTP/1.1 000\r\nContent-Length: 90\r\n\r\n" + b"x" * 50,
+    ],
+)
+def test_no_result_has_an_interim_status_or_one_below(data, eof):
+    assert answer(data, eof=eof, limits=Limits(max_body=40)).outcome is Outcome.BAD_RESPONSE
 
 
 def test_the_header_limit_holds_for_each_of_many_pipelined_responses():
@@ -479,6 +486,21 @@ def test_an_idle_connection_has_no_time_limit_and_no_timer():
         assert isinstance(await task, Response)
         connection.close()
         assert wire.ended == "closed"
+
+    asyncio.run(main())
+
+
+def test_a_time_limit_that_is_shorter_than_the_one_before_is_kept():
+    async def main() -> None:
+        connection, _ = pair(Limits(first_byte_timeout=0.05, idle_timeout=3600, total_timeout=3600))
+        task = await start(connection)
+        connection.data_received(PLAIN[:-1])
+        await asyncio.sleep(0.08)  # the timer now waits for the silence in this response
+        connection.data_received(PLAIN[-1:])
+        assert isinstance(await task, Response)
+        result = await asyncio.wait_for(await start(connection), 5)
+        assert isinstance(result, Failure)
+        assert result.outcome is Outcome.FIRST_BYTE_TIMEOUT
 
     asyncio.run(main())
 

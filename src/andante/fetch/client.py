@@ -96,14 +96,12 @@ class Client:
                     raw.close()
                     return Failure(Outcome.FORBIDDEN_ADDRESS, f"not public: {peer}")
                 connection = await self._adopt(raw, host, tls=tls)
-        except OSError as error:  # TimeoutError and ssl.SSLError are such
+        except (OSError, asyncio.CancelledError) as error:
             if raw is not None:
                 raw.close()
-            return _failure(error, in_handshake=raw is not None)
-        except asyncio.CancelledError:
-            if raw is not None:
-                raw.close()
-            raise
+            if not isinstance(error, OSError):  # as TimeoutError and ssl.SSLError are
+                raise
+            return _failure(error, in_handshake=tls and raw is not None)
         connection.address = peer
         connection.connect_time = connected - started
         connection.tls_time = monotonic() - connected if tls else 0.0

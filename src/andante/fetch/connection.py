@@ -213,15 +213,17 @@ class Connection(asyncio.Protocol):
             self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Note that the body begins."""
+        """Note that the body begins; an interim response (1xx) has none, whatever its fields say."""
         self._head_done = True
+        if self._parser is not None and self._parser.get_status_code() < 100:
+            self._abort(Failure(Outcome.BAD_RESPONSE, "status below 100"))
 
     def on_body(self, piece: bytes) -> None:
         """Take a piece of the body."""
         self._pieces.append(piece)
 
     def on_message_complete(self) -> None:
-        """Hand the response over, unless it is an interim one (1xx), which is dropped."""
+        """Hand the response over; drop an interim one."""
         if self._parser is None:
             return
         if self._parser.get_status_code() < 200:
@@ -241,12 +243,10 @@ class Connection(asyncio.Protocol):
 
     def _feed_head(self, data: memoryview) -> memoryview:
         """Feed as much as may belong to the head, and return the rest if the head has ended there."""
-        room = max(0, self._limits.max_header - self._received)
+        room = self._limits.max_header - self._received
         self._received += room
         self._feed(data[:room])
-        if (
-            self._head_done or not self._received
-        ):  # or a whole response ended there, and another began
+        if self._head_done or not self._received:  # not: a response ended, another began
             return data[room:]
         self._abort(Failure(Outcome.HEADER_TOO_LARGE, f"more than {self._limits.max_header} bytes"))
         return data[:0]
@@ -276,10 +276,6 @@ class Connection(asyncio.Protocol):
 
     def _cut(self, reason: Literal["length", "time"]) -> None:
         """End the response here, in its body, and the connection with it."""
-        assert self._parser is not None
-        if self._parser.get_status_code() < 200:
-            self._abort(Failure(Outcome.BAD_RESPONSE, "interim response with a body"))
-            return
         self._complete(reason)
         self._abort(Failure(Outcome.STALE, "the response before was cut"))
 
@@ -328,9 +324,6 @@ class Connection(asyncio.Protocol):
 
     def _ends_at_eof(self) -> bool:
         """Tell whether the end of the connection is the end of the body (RFC 9112, section 6.3)."""
-        assert self._parser is not None
-        if self._parser.get_status_code() < 200:
-            return False
         fields = {name.lower(): value for name, value in self._headers}
         coding = fields.get(b"transfer-encoding")
         if coding is not None:
