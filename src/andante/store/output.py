@@ -110,6 +110,8 @@ class Output:
         before = self.position
         try:
             self._append(records)
+        except FileExistsError:
+            raise  # someone has put a file where the next one was to be: leave it there
         except OSError:
             with contextlib.suppress(OSError, OutputDamaged):
                 self._cut_back(before)
@@ -128,7 +130,14 @@ class Output:
             self._is_new_name = False
 
     def finish(self) -> None:
-        """Complete the output; all that was appended has been committed. `close` is what may follow."""
+        """Complete the output, and close it. All that was appended has been committed.
+
+        Raises:
+            OSError: the disk is full or failing.
+        """
+        if self.position == (0, 0):
+            self._write([self._header()])  # a crawl without a page leaves a valid file, not none
+        self.close()
 
     def close(self) -> None:
         """Close the file. What was appended since the last commit is cut off by the next opening."""
@@ -137,36 +146,37 @@ class Output:
             self._file = None
 
     def _append(self, records: Sequence[bytes]) -> None:
-        if self._file is None:
-            self._open()
         chunk: list[bytes] = []
         end = self._offset
         for record in records:
             if self._size_max is not None and end >= self._size_max:
                 self._write(chunk)
                 self._next_file()
-                chunk, end = [], self._offset
+                chunk, end = [], 0
+            if not end:
+                # With the first record, not before it, so that a committed position never lies behind a header alone.
+                chunk.append(self._header())
+                end = len(chunk[0])
             chunk.append(record)
             end += len(record)
         self._write(chunk)
 
-    def _open(self) -> None:
-        path = self._name(self._index)
-        if self._offset:
-            self._file = path.open("ab", buffering=0)
-        else:
-            self._file = path.open("xb", buffering=0)
-            self._is_new_name = True
-            self._write([self.sink.header(path.name)])
+    def _header(self) -> bytes:
+        return self.sink.header(self._name(self._index).name)
 
     def _next_file(self) -> None:
         self.sync()
         self.close()
         self._index, self._offset = self._index + 1, 0
-        self._open()
 
     def _write(self, records: list[bytes]) -> None:
-        assert self._file is not None
+        if not records:
+            return
+        if self._file is None:
+            self._is_new_name = not self._offset
+            self._file = self._name(self._index).open(
+                "xb" if self._is_new_name else "ab", buffering=0
+            )
         for at in range(0, len(records), _WRITES_AT_ONCE):
             some = records[at : at + _WRITES_AT_ONCE]
             written = os.writev(self._file.fileno(), some)
