@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     if options.directory:
-        sets = [(path.name, read(path, options.pages)) for path in options.directory]
+        sets = [(str(path), read(path, options.pages)) for path in options.directory]
     else:
         sets = [
             (f"{size // 1000} kB", generate(size, options.pages))
@@ -59,10 +59,9 @@ def report(name: str, pages: list[Page], rounds: int) -> None:
     links = statistics.fmean(len(page.links) for page in pages)
     print(f"\n{name}: {len(pages)} pages, mean {mean / 1000:.1f} kB, {links:.0f} links")
     print(f"{'':26}{'us/page':>9}{'ratio':>8}{'bytes/page':>12}")
-    base = 0.0
-    for label, encode in encoders().items():
-        seconds, size = measure(encode, pages, rounds)
-        base = base or seconds
+    results = measure(encoders(), pages, rounds)
+    base, _ = next(iter(results.values()))
+    for label, (seconds, size) in results.items():
         print(f"{label:26}{seconds * 1e6:9.1f}{seconds / base:8.2f}{size:12.0f}")
 
 
@@ -80,15 +79,18 @@ def encoders() -> dict[str, Callable[[Page], bytes]]:
     }
 
 
-def measure(encode: Callable[[Page], bytes], pages: list[Page], rounds: int) -> tuple[float, float]:
-    """Return the seconds a page of the fastest round, and the bytes a page."""
-    best = float("inf")
-    size = 0
+def measure(
+    encoders: dict[str, Callable[[Page], bytes]], pages: list[Page], rounds: int
+) -> dict[str, tuple[float, float]]:
+    """Return the seconds a page of each encoder's fastest round, and the bytes a page; the encoders take turns."""
+    best = dict.fromkeys(encoders, (float("inf"), 0.0))
     for _ in range(rounds):
-        start = time.perf_counter()
-        size = sum(len(encode(page)) for page in pages)
-        best = min(best, time.perf_counter() - start)
-    return best / len(pages), size / len(pages)
+        for label, encode in encoders.items():
+            start = time.perf_counter()
+            size = sum(len(encode(page)) for page in pages)
+            seconds = time.perf_counter() - start
+            best[label] = min(best[label], (seconds / len(pages), size / len(pages)))
+    return best
 
 
 def fastwarc_encode(page: Page) -> bytes:

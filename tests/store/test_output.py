@@ -241,7 +241,7 @@ def test_a_failed_append_leaves_what_was_there_and_works_when_there_is_room(
     limit_file_size(50)
     with pytest.raises(OSError, match="File too large") as caught:
         output.append(records)
-    assert caught.value.errno == errno.EFBIG
+    assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(tmp_path / "p.x.gz"))
     assert (output.position, written(tmp_path)) == ((0, 13), {"p.x.gz": b"[p.x.gz]first"})
     limit_file_size(10**6)
     output.append(records)

@@ -112,7 +112,8 @@ class Output:
             self._append(records)
         except FileExistsError:
             raise  # someone has put a file where the next one was to be: leave it there
-        except OSError:
+        except OSError as error:
+            error.filename = error.filename or str(self._name(self._index))
             with contextlib.suppress(OSError, OutputDamaged):
                 self._cut_back(before)
             raise
@@ -137,6 +138,7 @@ class Output:
         """
         if self.position == (0, 0):
             self._write([self._header()])  # a crawl without a page leaves a valid file, not none
+            self.sync()
         self.close()
 
     def close(self) -> None:
@@ -173,10 +175,8 @@ class Output:
         if not records:
             return
         if self._file is None:
-            self._is_new_name = not self._offset
-            self._file = self._name(self._index).open(
-                "xb" if self._is_new_name else "ab", buffering=0
-            )
+            self._is_new_name |= not self._offset
+            self._file = io.FileIO(self._name(self._index), "a" if self._offset else "x")
         for at in range(0, len(records), _WRITES_AT_ONCE):
             some = records[at : at + _WRITES_AT_ONCE]
             written = os.writev(self._file.fileno(), some)

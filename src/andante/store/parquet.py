@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from andante.store.jsonl import JsonlSink, Row
 from andante.store.output import Output, OutputDamaged, Position, sync_directory
 
-_GROUP_SIZE = 16 * 2**20
-"""Bytes of spool that become one row group: what converting holds in memory, some times over."""
+_GROUP_SIZE = 4 * 2**20
+"""Bytes of spool that become one row group: converting holds about eight times that in memory."""
 
 _POSITION = b"andante.position"
 

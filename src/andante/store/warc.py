@@ -27,7 +27,7 @@ _POOL = 256
 class WarcSink:
     """Encodes pages as WARC records.
 
-    Responses carry a payload digest and no block digest: hashing each body twice would cost as much as a third of its compression.
+    Responses carry a payload digest and no block digest: hashing each body twice would add a fifth to a third to the cost of a page.
 
     Args:
         about: ``user_agent`` and ``robots`` (how robots.txt is treated), for the warcinfo record.
