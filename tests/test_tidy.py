@@ -1,0 +1,81 @@
+"""The habits of the house, held by a test: short modules and functions, pure rooms, nothing left over."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "andante"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+OURS = [
+    path
+    for folder in ("src", "tests", "tools", "benchmarks", "examples")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if ".cache" not in path.parts
+]
+
+MODULE_LINES, FUNCTION_LINES = 500, 70
+PURE = ("url.py", "page.py", "units.py", "frontier", "flow", "parse")
+IMPURE = re.compile(
+    r"time\.\w+|random\.\w+|datetime\.(datetime\.)?(now|today|utcnow)|open|print|input|Path|Path\.\w+"
+)
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def functions(tree):
+    return (
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+
+
+@pytest.mark.parametrize("path", OURS, ids=name)
+def test_short_and_finished(path):
+    text = path.read_text()
+    assert text.count("\n") <= MODULE_LINES
+    assert not re.search(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b", text)
+    long = {
+        function.name: function.end_lineno - function.lineno + 1
+        for function in functions(ast.parse(text))
+        if function.end_lineno - function.lineno >= FUNCTION_LINES
+    }
+    assert not long
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if path.relative_to(PACKAGE).parts[0] in PURE], ids=name
+)
+def test_pure_rooms_read_no_clock_and_throw_no_dice(path):
+    calls = (
+        ast.unparse(node.func)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+    )
+    assert not [call for call in calls if IMPURE.fullmatch(call)]
+
+
+def test_every_module_is_used():
+    """Each is imported by another one, or is a door: a package, or what ``python -m`` runs."""
+    imported = set()
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    doors = {"__init__.py", "__main__.py"}
+    modules = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        for path in MODULES
+        if path.name not in doors
+    }
+    assert not modules - imported
+
+
+@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "LICENSE"])
+def test_a_reader_finds(document):
+    assert (ROOT / document).stat().st_size > 300
