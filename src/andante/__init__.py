@@ -1,0 +1,7 @@
+"""Andante: a web crawler that is fast, polite and sure."""
+
+from andante.crawl import Crawl, Settings, SettingsError, crawl
+from andante.page import Page
+from andante.store import JobError
+
+__all__ = ["Crawl", "JobError", "Page", "Settings", "SettingsError", "crawl"]

@@ -44,12 +44,16 @@ def rate(text: str) -> float:
     match = _rate.fullmatch(text.strip())
     value = float(match["number"]) if match else 0.0
     if not match or value <= 0:
-        message = f"{text!r} is not a rate: write a number above 0 such as 40/min, 2/s or 100/h, or max"
+        message = (
+            f"{text!r} is not a rate: write a number above 0 such as 40/min, 2/s or 100/h, or max"
+        )
         raise ValueError(message)
     return value * {"s": 60.0, "m": 1.0, "h": 1 / 60}[match["unit"][0]]
 
 
-def _scaled(pattern: re.Pattern[str], units: dict[str, float] | dict[str, int], text: str, wanted: str) -> float:
+def _scaled(
+    pattern: re.Pattern[str], units: dict[str, float] | dict[str, int], text: str, wanted: str
+) -> float:
     match = pattern.fullmatch(text.strip())
     if not match:
         message = f"{text!r} is not {wanted}"
@@ -74,7 +78,9 @@ def format_duration(seconds: float) -> str:
         if seconds < size:
             break
         whole, rest = divmod(round(seconds), size)
-        text = f"{whole} {unit}" + (f" {rest * 60 // size if unit != 'd' else rest // 3600} {part}" if rest else "")
+        text = f"{whole} {unit}" + (
+            f" {rest * 60 // size if unit != 'd' else rest // 3600} {part}" if rest else ""
+        )
         if whole < {"min": 60, "h": 24, "d": 10**9}[unit]:
             return text
     return f"{seconds:.0f} s"
@@ -83,3 +89,11 @@ def format_duration(seconds: float) -> str:
 def format_rate(per_minute: float) -> str:
     """Return pages a minute in words: ``40/min``, or ``max``."""
     return "max" if math.isinf(per_minute) else f"{per_minute:g}/min"
+
+
+def format_binary(count: int) -> str:
+    """Return bytes as they are written in settings: ``64KiB``, ``10MiB``, ``1GB``."""
+    for unit in ("GiB", "GB", "MiB", "MB", "KiB", "kB"):
+        if count and count % _BYTES[unit] == 0:
+            return f"{count // _BYTES[unit]}{unit}"
+    return f"{count}B"

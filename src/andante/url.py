@@ -62,10 +62,14 @@ def parts(url: str) -> Parts:
     """Take a canonical URL apart."""
     end = url.index("/", 8)
     scheme, _, authority = url[:end].partition("://")
-    host, _, port = authority.rpartition(":") if not authority.endswith("]") else (authority, "", "")
+    host, _, port = (
+        authority.rpartition(":") if not authority.endswith("]") else (authority, "", "")
+    )
     if not host:
         host, port = port, ""
-    return Parts(scheme, host.strip("[]"), int(port or (443 if scheme == "https" else 80)), url[end:])
+    return Parts(
+        scheme, host.strip("[]"), int(port or (443 if scheme == "https" else 80)), url[end:]
+    )
 
 
 def host(url: str) -> str:
@@ -190,19 +194,30 @@ class LinkResolver:
     def _learn(
         self, memo: dict[bytes | str, str | None], base: str, href: bytes | str, encoding: str
     ) -> str | None:
-        if href[:1] in (b"#", "#"):
+        bare = _without_fragment(href)
+        if not bare:
             return base
-        if len(href) > 4 * self._length_max:
+        url = memo.get(bare, "")
+        if url != "":
+            return url
+        if len(bare) > 4 * self._length_max:
             return None
-        text = self._decode(href, encoding)
+        text = self._decode(bare, encoding)
         # These depend on the whole base, not only on its directory.
         if (first := text.lstrip(_STRIPPED)[:1]) == "#" or not first:
             return base
         url = canonical(text, base, length_max=self._length_max)
         if first != "?":
-            memo[href] = url
+            memo[bare] = url
             self._size += 1
         return url
+
+
+def _without_fragment(href: bytes | str) -> bytes | str:
+    """Cut an attribute value at its fragment; one with a character reference like ``&#38;`` is left whole."""
+    if isinstance(href, str):
+        return href.partition("#")[0]
+    return href if b"&#" in href else href.partition(b"#")[0]
 
 
 _STRIPPED = _SPACE_AND_CONTROL.decode("ascii")

@@ -12,10 +12,12 @@ import tomllib
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from andante import units
+from andante.store.output import SUFFIXES
 
 
 class SettingsError(ValueError):
@@ -25,9 +27,13 @@ class SettingsError(ValueError):
 Scope = Literal["host", "site", "any"]
 
 
-def _setting(default: Any, text: str, *, unit: Callable[[str], Any] | None = None, group: str) -> Any:
-    factory = {"default_factory": lambda: default} if isinstance(default, tuple) else {"default": default}
-    return field(metadata={"help": text, "unit": unit, "group": group}, **factory)  # type: ignore[call-overload]
+def _setting(
+    text: str, *, default: Any, group: str, unit: Callable[[str], Any] | None = None
+) -> Any:
+    factory = (
+        {"default_factory": lambda: default} if isinstance(default, tuple) else {"default": default}
+    )
+    return field(metadata={"help": text, "unit": unit, "group": group}, **factory)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,50 +44,158 @@ class Settings:
         SettingsError: a value is out of its range.
     """
 
-    job: Path | None = _setting(None, "Directory of the job; the same again goes on with it [default: named after the first seed's host]", group="Job")
-    output: tuple[Path, ...] = _setting((), "File for the pages: .warc.gz, .warc, .jsonl, .jsonl.gz or .parquet; repeatable [default: pages.warc.gz in the job directory]", group="Job")
-    commit_interval: float = _setting(1.0, "Time between commits of the job to disk", unit=units.duration, group="Job")
-    warc_size: int = _setting(10**9, "Size at which a WARC file is full and the next one begins", unit=units.size, group="Job")
+    job: Path | None = _setting(
+        "Directory of the job; the same again goes on with it [default: named after the first seed's host]",
+        default=None,
+        group="Job",
+    )
+    output: tuple[Path, ...] = _setting(
+        "File for the pages: .warc.gz, .warc, .jsonl, .jsonl.gz or .parquet; repeatable [default: pages.warc.gz in the job directory]",
+        default=(),
+        group="Job",
+    )
+    commit_interval: float = _setting(
+        "Time between commits of the job to disk", default=1.0, unit=units.duration, group="Job"
+    )
+    warc_size: int = _setting(
+        "Size at which a WARC file is full and the next one begins",
+        default=10**9,
+        unit=units.size,
+        group="Job",
+    )
 
-    scope: Scope = _setting("host", "Follow links within the seeds' hosts, their registrable domains (site), or any", group="What")
-    include: tuple[str, ...] = _setting((), "Only URLs in which this regular expression is found; repeatable", group="What")
-    exclude: tuple[str, ...] = _setting((), "No URLs in which this regular expression is found; repeatable", group="What")
-    max_pages: int | None = _setting(None, "Stop after this many pages with status 2xx", group="What")
-    max_depth: int | None = _setting(None, "Follow at most this many links from a seed", group="What")
-    max_time: float | None = _setting(None, "Stop after this time", unit=units.duration, group="What")
-    max_url_length: int = _setting(2_000, "Longest URL, characters", group="What")
-    sitemaps: bool = _setting(False, "Also take URLs from the sitemaps that robots.txt names", group="What")
-    skip_nofollow: bool = _setting(False, "Do not follow links marked rel=nofollow", group="What")
+    scope: Scope = _setting(
+        "Follow links within the seeds' hosts, their registrable domains (site), or any",
+        default="host",
+        group="What",
+    )
+    include: tuple[str, ...] = _setting(
+        "Only URLs in which this regular expression is found; repeatable", default=(), group="What"
+    )
+    exclude: tuple[str, ...] = _setting(
+        "No URLs in which this regular expression is found; repeatable", default=(), group="What"
+    )
+    max_pages: int | None = _setting(
+        "Stop after this many pages with status 2xx", default=None, group="What"
+    )
+    max_depth: int | None = _setting(
+        "Follow at most this many links from a seed", default=None, group="What"
+    )
+    max_time: float | None = _setting(
+        "Stop after this time", default=None, unit=units.duration, group="What"
+    )
+    max_url_length: int = _setting("Longest URL, characters", default=2_000, group="What")
+    sitemaps: bool = _setting(
+        "Also take URLs from the sitemaps that robots.txt names", default=False, group="What"
+    )
+    skip_nofollow: bool = _setting(
+        "Do not follow links marked rel=nofollow", default=False, group="What"
+    )
 
-    rate: float = _setting(60.0, "Most pages a minute from a server, and from an IP address: 40/min, 2/s, max", unit=units.rate, group="How fast")
-    total_rate: float = _setting(math.inf, "Most pages a minute in all", unit=units.rate, group="How fast")
-    delay: float = _setting(0.0, "Least pause between a server's response and the next request to it", unit=units.duration, group="How fast")
-    per_server: int = _setting(1, "Connections to one server, and to one IP address", group="How fast")
-    connections: int = _setting(256, "Connections in all", group="How fast")
-    per_ip: bool = _setting(True, "Politeness also by IP address, for servers that share one", group="How fast")
-    pipeline: int = _setting(1, "Requests sent ahead on a connection; only with --rate max", group="How fast")
+    rate: float = _setting(
+        "Most pages a minute from a server, and from an IP address: 40/min, 2/s, max",
+        default=60.0,
+        unit=units.rate,
+        group="How fast",
+    )
+    total_rate: float = _setting(
+        "Most pages a minute in all", default=math.inf, unit=units.rate, group="How fast"
+    )
+    delay: float = _setting(
+        "Least pause between a server's response and the next request to it",
+        default=0.0,
+        unit=units.duration,
+        group="How fast",
+    )
+    per_server: int = _setting(
+        "Connections to one server, and to one IP address", default=1, group="How fast"
+    )
+    connections: int = _setting("Connections in all", default=256, group="How fast")
+    per_ip: bool = _setting(
+        "Politeness also by IP address, for servers that share one", default=True, group="How fast"
+    )
+    pipeline: int = _setting(
+        "Requests sent ahead on a connection; only with --rate max", default=1, group="How fast"
+    )
 
-    ignore_robots: bool = _setting(False, "Do not ask for robots.txt, and do not obey it or meta robots", group="How")
-    allow_private: bool = _setting(False, "Connect to private, loopback and link-local addresses too (a seed's own host may always)", group="How")
-    user_agent: str = _setting("andante/0.1 (+https://pypi.org/project/andante/)", "The User-Agent header; its first word is the name looked up in robots.txt", group="How")
-    header: tuple[str, ...] = _setting((), "Header to send with each request, as 'Name: value'; repeatable", group="How")
-    cookies: bool = _setting(True, "Keep cookies, per server", group="How")
-    resolve: tuple[str, ...] = _setting((), "Connect to ADDR for HOST:PORT, as HOST:PORT:ADDR; repeatable", group="How")
-    ca_file: Path | None = _setting(None, "Certificates (PEM) to trust besides the system's", group="How")
+    ignore_robots: bool = _setting(
+        "Do not ask for robots.txt, and do not obey it or meta robots", default=False, group="How"
+    )
+    allow_private: bool = _setting(
+        "Connect to private, loopback and link-local addresses too (a seed's own host may always)",
+        default=False,
+        group="How",
+    )
+    user_agent: str = _setting(
+        "The User-Agent header; its first word is the name looked up in robots.txt",
+        default="andante/0.1 (+https://pypi.org/project/andante/)",
+        group="How",
+    )
+    header: tuple[str, ...] = _setting(
+        "Header to send with each request, as 'Name: value'; repeatable", default=(), group="How"
+    )
+    cookies: bool = _setting("Keep cookies, per server", default=True, group="How")
+    resolve: tuple[str, ...] = _setting(
+        "Connect to ADDR for HOST:PORT, as HOST:PORT:ADDR; repeatable", default=(), group="How"
+    )
+    ca_file: Path | None = _setting(
+        "Certificates (PEM) to trust besides the system's", default=None, group="How"
+    )
 
-    connect_timeout: float = _setting(10.0, "Longest time to connect, TLS included", unit=units.duration, group="Limits")
-    first_byte_timeout: float = _setting(30.0, "Longest wait for the first byte of a response", unit=units.duration, group="Limits")
-    idle_timeout: float = _setting(15.0, "Longest silence within a response", unit=units.duration, group="Limits")
-    total_timeout: float = _setting(120.0, "Longest time for a whole response", unit=units.duration, group="Limits")
-    max_header: int = _setting(64 * 1024, "Largest response header; a larger one is an error", unit=units.size, group="Limits")
-    max_body: int = _setting(10 * 2**20, "Largest body as transferred; a longer one is cut there", unit=units.size, group="Limits")
-    max_decoded: int = _setting(50 * 2**20, "Largest body after decompression; a larger one is an error", unit=units.size, group="Limits")
-    max_links: int = _setting(10_000, "Most links taken from one page", group="Limits")
-    max_redirects: int = _setting(10, "Most redirects in a chain", group="Limits")
-    max_crawl_delay: float = _setting(300.0, "Longest Crawl-delay of robots.txt that is kept to; a server that asks for more is left alone", unit=units.duration, group="Limits")
-    max_buffer: int = _setting(64 * 2**20, "Most output that waits for the disk; the crawl pauses beyond it", unit=units.size, group="Limits")
-    retries: int = _setting(2, "Times that a failed fetch is tried again", group="Limits")
-    retry_wait: float = _setting(10.0, "Wait before trying again; doubled each time; Retry-After may ask for more", unit=units.duration, group="Limits")
+    connect_timeout: float = _setting(
+        "Longest time to connect, TLS included", default=10.0, unit=units.duration, group="Limits"
+    )
+    first_byte_timeout: float = _setting(
+        "Longest wait for the first byte of a response",
+        default=30.0,
+        unit=units.duration,
+        group="Limits",
+    )
+    idle_timeout: float = _setting(
+        "Longest silence within a response", default=15.0, unit=units.duration, group="Limits"
+    )
+    total_timeout: float = _setting(
+        "Longest time for a whole response", default=120.0, unit=units.duration, group="Limits"
+    )
+    max_header: int = _setting(
+        "Largest response header; a larger one is an error",
+        default=64 * 1024,
+        unit=units.size,
+        group="Limits",
+    )
+    max_body: int = _setting(
+        "Largest body as transferred; a longer one is cut there",
+        default=10 * 2**20,
+        unit=units.size,
+        group="Limits",
+    )
+    max_decoded: int = _setting(
+        "Largest body after decompression; a larger one is an error",
+        default=50 * 2**20,
+        unit=units.size,
+        group="Limits",
+    )
+    max_links: int = _setting("Most links taken from one page", default=10_000, group="Limits")
+    max_redirects: int = _setting("Most redirects in a chain", default=10, group="Limits")
+    max_crawl_delay: float = _setting(
+        "Longest Crawl-delay of robots.txt that is kept to; a server that asks for more is left alone",
+        default=300.0,
+        unit=units.duration,
+        group="Limits",
+    )
+    max_buffer: int = _setting(
+        "Most output that waits for the disk; the crawl pauses beyond it",
+        default=64 * 2**20,
+        unit=units.size,
+        group="Limits",
+    )
+    retries: int = _setting("Times that a failed fetch is tried again", default=2, group="Limits")
+    retry_wait: float = _setting(
+        "Wait before trying again; doubled each time; Retry-After may ask for more",
+        default=10.0,
+        unit=units.duration,
+        group="Limits",
+    )
 
     def __post_init__(self) -> None:
         _check(self)
@@ -118,7 +232,7 @@ def from_strings(values: Mapping[str, object], *, where: str = "") -> dict[str, 
         try:
             result[name] = _typed(value, hints[name], known[name].metadata["unit"])
         except (TypeError, ValueError) as error:
-            raise SettingsError(f"{where}{name}: {error}") from None
+            raise SettingsError(f"{where}{written}: {error}") from None
     return result
 
 
@@ -141,32 +255,54 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def _typed(value: object, hint: Any, unit: Callable[[str], Any] | None) -> Any:
+    """Return a value as the type of its setting, or raise an error that says what is wanted."""
     if get_origin(hint) in (Union, types.UnionType):
-        if value is None:
-            return None
-        hint = next(item for item in get_args(hint) if item is not types.NoneType)
+        optional = value is None
+        return None if optional else _typed(value, get_args(hint)[0], unit)
     if get_origin(hint) is tuple:
         items = [value] if isinstance(value, str | Path) else value
         if not isinstance(items, Iterable):
-            raise TypeError(f"{value!r} is not a list")
+            return _refuse(value, "a list")
         return tuple(_typed(item, get_args(hint)[0], unit) for item in items)
     if get_origin(hint) is Literal:
-        if value not in get_args(hint):
-            raise ValueError(f"{value!r} is not one of {', '.join(get_args(hint))}")
-        return value
+        choices = get_args(hint)
+        return value if value in choices else _refuse(value, f"one of {', '.join(choices)}")
     if isinstance(value, str) and unit is not None:
         return unit(value)
-    if hint is Path and isinstance(value, str | Path):
-        return Path(value)
-    if hint is bool and not isinstance(value, bool):
-        raise TypeError(f"{value!r} is not true or false")
-    if hint is int and isinstance(value, str):
-        return int(value.replace("_", "")) if value.strip().isdigit() else _refuse(value, "a whole number")
-    if unit is not None and not isinstance(value, hint | int) or isinstance(value, bool) and hint is not bool:
-        return _refuse(value, "a text with its unit")
-    if not isinstance(value, hint) and not (hint is float and isinstance(value, int)):
-        return _refuse(value, f"{'a whole number' if hint is int else 'a text'}")
-    return value
+    return _CONVERTERS[hint](value)
+
+
+def _bool(value: object) -> bool:
+    return value if isinstance(value, bool) else _refuse(value, "true or false")
+
+
+def _int(value: object) -> int:
+    if isinstance(value, str) and value.strip().isdigit():
+        return int(value)
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_whole else _refuse(value, "a whole number")  # type: ignore[return-value]
+
+
+def _float(value: object) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number else _refuse(value, "a number, or a text with its unit")  # type: ignore[return-value]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else _refuse(value, "a text")
+
+
+def _path(value: object) -> Path:
+    return Path(value) if isinstance(value, str | Path) else _refuse(value, "a path")
+
+
+_CONVERTERS: dict[Any, Callable[[object], Any]] = {
+    bool: _bool,
+    int: _int,
+    float: _float,
+    str: _text,
+    Path: _path,
+}
 
 
 def _refuse(value: object, wanted: str) -> Any:
@@ -189,30 +325,59 @@ _LEAST: dict[str, float] = {
 }
 
 
+_ABOVE_ZERO = (
+    "rate",
+    "total_rate",
+    "commit_interval",
+    "connect_timeout",
+    "first_byte_timeout",
+    "idle_timeout",
+    "total_timeout",
+)
+
+_FORMS = {
+    "header": (r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*", "'Name: value'"),
+    "resolve": (r"[^:]+:\d+:.+", "HOST:PORT:ADDR"),
+}
+
+
 def _check(settings: Settings) -> None:
     for name, least in _LEAST.items():
         value = getattr(settings, name)
         if value is not None and value < least:
             raise SettingsError(f"{name}: {value} is below {least:g}")
-    for name in ("connect_timeout", "first_byte_timeout", "idle_timeout", "total_timeout", "rate", "total_rate", "commit_interval"):
+    for name in _ABOVE_ZERO:
         if not getattr(settings, name) > 0:
             raise SettingsError(f"{name}: it must be above 0")
+    for name, (form, shown) in _FORMS.items():
+        for value in getattr(settings, name):
+            if not re.fullmatch(form, value):
+                raise SettingsError(f"{name}: {value!r} is not of the form {shown}")
     for name in ("include", "exclude"):
         for pattern in getattr(settings, name):
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise SettingsError(f"{name}: {pattern!r} is not a regular expression: {error}") from None
-    for line in settings.header:
-        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*", line):
-            raise SettingsError(f"header: {line!r} is not of the form 'Name: value'")
-    for rule in settings.resolve:
-        if not re.fullmatch(r"[^:]+:\d+:.+", rule):
-            raise SettingsError(f"resolve: {rule!r} is not of the form HOST:PORT:ADDR")
+            _check_pattern(name, pattern)
+    for path in settings.output:
+        _check_output(path)
     if not settings.user_agent.strip() or re.search(r"[\r\n\0]", settings.user_agent):
         raise SettingsError("user_agent: it must be one line, and not empty")
     if settings.ca_file and not settings.ca_file.is_file():
         raise SettingsError(f"ca_file: {settings.ca_file} is not a file")
+
+
+def _check_output(path: Path) -> None:
+    if not path.name.endswith(SUFFIXES):
+        raise SettingsError(f"output: {path} does not end in one of {', '.join(SUFFIXES)}")
+    if path.suffix == ".parquet" and not find_spec("pyarrow"):
+        message = "output: Parquet needs pyarrow; install it with: pip install 'andante[parquet]'"
+        raise SettingsError(message)
+
+
+def _check_pattern(name: str, pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        message = f"{name}: {pattern!r} is not a regular expression: {error}"
+        raise SettingsError(message) from None
 
 
 def default(name: str) -> Any:

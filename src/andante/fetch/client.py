@@ -6,6 +6,7 @@ import asyncio
 import errno
 import socket
 import ssl
+from functools import cached_property
 from itertools import zip_longest
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -57,7 +58,9 @@ class Client:
         self._limits = limits or Limits()
         self._guard = AddressGuard(allow_private=allow_private)
         self._resolver = resolver or Resolver(overrides=resolve)
-        self._tls = tls_context(ca_file)
+        self._ca_file = ca_file
+        if ca_file is not None:
+            _ = self._tls  # a file that cannot be read is an error now
 
     def trust(self, host: str) -> None:
         """Let the host of a seed be at an address that is not public; see `andante.fetch.guard`."""
@@ -110,6 +113,11 @@ class Client:
     async def close(self) -> None:
         """Free what resolving holds. Connections are their users' to close."""
         await self._resolver.close()
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """Made when it is first needed: loading the system's certificates takes 20 ms."""
+        return tls_context(self._ca_file)
 
     async def _adopt(self, raw: socket.socket, host: str, *, tls: bool) -> Connection:
         """Make a connection of a connected socket, after the TLS handshake if there is to be one."""

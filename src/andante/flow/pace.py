@@ -12,7 +12,9 @@ class Pace:
 
     __slots__ = ("delay", "interval", "next_time")
 
-    def __init__(self, *, interval: float = 0.0, delay: float = 0.0, next_time: float = 0.0) -> None:
+    def __init__(
+        self, *, interval: float = 0.0, delay: float = 0.0, next_time: float = 0.0
+    ) -> None:
         self.interval = interval
         self.delay = delay
         self.next_time = next_time

@@ -26,6 +26,8 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Where a redirect led here, the URL that was asked first."""
     hops: int = 0
     """Redirects followed since ``asked``."""
+    sitemap: bool = False
+    """It is a sitemap: a list of URLs, no page."""
 
 
 class Block:
@@ -33,7 +35,9 @@ class Block:
 
     __slots__ = ("done", "links", "number", "sealed", "size")
 
-    def __init__(self, number: int, *, size: int = 0, done: int = 0, links: list[Link] | None = None) -> None:
+    def __init__(
+        self, number: int, *, size: int = 0, done: int = 0, links: list[Link] | None = None
+    ) -> None:
         self.number = number
         self.size = size
         self.done = done

@@ -94,10 +94,23 @@ class Frontier:
     def __repr__(self) -> str:
         return f"<Frontier: {len(self.seen)} URLs known, {self.queued} queued on {len(self.servers)} servers>"
 
+    def server(self, key: str) -> Server:
+        """Return the server of an origin, known or new."""
+        return self.servers.get(key) or self._new_server(key)
+
     # Links come in
 
-    def offer(self, found: Iterable[str], *, depth: int, referrer: str = "", asked: str = "", hops: int = 0) -> int:
-        """Queue those of the canonical URLs ``found`` that were never met; return how many."""
+    def offer(
+        self,
+        found: Iterable[str],
+        *,
+        depth: int,
+        referrer: str = "",
+        asked: str = "",
+        hops: int = 0,
+        sitemap: bool = False,
+    ) -> int:
+        """Queue those of the canonical URLs ``found`` that were never met; return how many. The rest is as in `Link`."""
         added = 0
         for url in found:
             fingerprint = urls.fingerprint(url)
@@ -105,8 +118,8 @@ class Frontier:
                 continue
             self._fingerprints += fingerprint
             key = urls.origin(url)
-            server = self.servers.get(key) or self._new_server(key)
-            link = Link(url[len(key) :], depth, referrer, asked, hops)
+            server = self.server(key)
+            link = Link(url[len(key) :], depth, referrer, asked, hops, sitemap)
             block = server.append(link, self._next_number)
             if block.size == 1:
                 self._open[block.number] = (server, block)
@@ -123,7 +136,7 @@ class Frontier:
             self.seen.add(fingerprint)
         last = 0
         for key, block in blocks:
-            server = self.servers.get(key) or self._new_server(key)
+            server = self.server(key)
             before = server.queued
             server.restore([block])
             self.queued += server.queued - before
@@ -172,16 +185,20 @@ class Frontier:
         self._list(server)
         self._list_address(server.address)
 
-    def bind(self, server: Server, address: str) -> None:
-        """The server was found at an IP address: from now on it shares the address's pace with the others there."""
+    def bind(self, server: Server, address: str) -> bool:
+        """The server was found at an IP address: from now on it shares the address's pace with the others there.
+
+        Returns:
+            Whether the visit may go on; false when as many others as are allowed are at the address already.
+        """
         if not self._per_address:
-            return
+            return True
         shared = self._addresses.get(address)
         if shared is None:
             self._addresses[address] = shared = self._new_address()
         old = server.address
         if old is shared:
-            return
+            return shared.visits <= self._per_server
         shared.pace.hold(old.pace.next_time)
         shared.visits += server.visits
         old.visits -= server.visits
@@ -189,6 +206,12 @@ class Frontier:
         heapify(old.waiting)
         server.address = shared
         server.listed = False
+        self._list(server)
+        return shared.visits <= self._per_server
+
+    def widen(self, server: Server) -> None:
+        """From now on the server may have as many visits at once as are allowed; until then it has one."""
+        server.limit = self._per_server
         self._list(server)
 
     # URLs end
@@ -199,12 +222,12 @@ class Frontier:
         block.finish(task.index)
         self._touched[block.number] = block
 
-    def retry(self, task: Task, due: float) -> None:
-        """Queue the URL again, not before ``due``."""
+    def retry(self, task: Task, due: float, *, attempts: int) -> None:
+        """Queue the URL again, not before ``due``, with the attempts made so far."""
         server = task.server
         if server.retries is None:
             server.retries = []
-        server.retries.append((due, task.block, task.index, task.link, task.attempts + 1))
+        server.retries.append((due, task.block, task.index, task.link, attempts))
         server.queued += 1
         self.queued += 1
         if not server.listed:
@@ -217,8 +240,10 @@ class Frontier:
         sealed = []
         for server, block in self._open.values():
             block.sealed = True
-            sealed.append((server, block))
-        progressed, finished = [], []
+            if not block.is_done:
+                sealed.append((server, block))
+        progressed: list[Block] = []
+        finished: list[Block] = []
         for number, block in self._touched.items():
             if number not in self._open:
                 (finished if block.is_done else progressed).append(block)
@@ -247,7 +272,7 @@ class Frontier:
 
     def _new_server(self, key: str) -> Server:
         pace = Pace(interval=self._interval, delay=self._delay)
-        server = self.servers[key] = Server(key, self._new_address(), pace, limit=self._per_server)
+        server = self.servers[key] = Server(key, self._new_address(), pace)
         return server
 
     def _load(self, block: Block) -> list[Link]:

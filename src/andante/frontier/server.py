@@ -29,14 +29,27 @@ class Address:
 class Server:
     """An origin: the URLs that wait for it, in order, and its pace."""
 
-    __slots__ = ("_at", "address", "blocks", "failures", "given_up", "key", "limit", "listed", "origin_pace", "queued", "retries", "visits")
+    __slots__ = (
+        "_at",
+        "address",
+        "blocks",
+        "failures",
+        "given_up",
+        "key",
+        "limit",
+        "listed",
+        "origin_pace",
+        "queued",
+        "retries",
+        "visits",
+    )
 
-    def __init__(self, key: str, address: Address, pace: Pace, *, limit: int) -> None:
+    def __init__(self, key: str, address: Address, pace: Pace) -> None:
         self.key = key
         """Scheme, host and port: ``https://example.org``."""
         self.address = address
         self.origin_pace = pace
-        self.limit = limit
+        self.limit = 1
         """Most visits at once."""
         self.visits = 0
         self.queued = 0
@@ -95,9 +108,10 @@ class Server:
 
     def take_retry(self, now: float) -> tuple[Block, int, Link, int] | None:
         """Take a URL that is due to be tried again, with the attempts made."""
-        for at, (due, *task) in enumerate(self.retries or ()):
+        retries = self.retries or []
+        for at, (due, block, index, link, attempts) in enumerate(retries):
             if due <= now:
-                del self.retries[at]  # type: ignore[union-attr]
+                del retries[at]
                 self.queued -= 1
-                return tuple(task)
+                return block, index, link, attempts
         return None

@@ -13,7 +13,7 @@ Tokens. Each construct below begins and ends where the tokenizer says it does.
 - Tag, attribute and value states: white space before each attribute, a value in quotes or of harmless characters, then
   ``>`` or ``/>``. A ``>`` in quotes belongs to the value, in the grammar as in the tokenizer.
 - Comment states: no ``->`` and no ``-!>`` in the text, so it ends at the first ``-->`` and no sooner (``<!-->``, ``--!>``).
-- Doctypes and bogus comments (``<?xml ... ?>``) end at the first ``>``, whatever is in them.
+- Doctypes and bogus comments (``<?xml ... ?>``) end at the first ``>``, in quotes or not.
 - Raw text states: no ``</script`` or ``</style`` in the text, and no ``<!--`` in a script, which opens states of its own.
 - RCDATA states (title, textarea): no ``<`` in the text.
 - NUL is nowhere, and what is opened is closed before the end.
@@ -24,7 +24,8 @@ copy an ``a`` element (tables, misnested tags), but neither loses it nor changes
 
 Patterns. In the body the text ``href=``, in any case, stands only in an ``a`` start tag, in lower case, as the name of its one
 attribute of that name, with a value in double quotes. In the head ``<link``, ``<meta``, ``<base`` and ``<title`` stand only
-where such a tag begins, ``</head`` not at all, and there is no ``a``. Areas and frames are in neither.
+where such a tag begins, ``</head`` not at all, and there is no ``a``; such a tag has no ``>`` before its end, and no
+character reference in what tells its meaning. Areas and frames are in neither.
 """
 
 from __future__ import annotations
@@ -135,14 +136,21 @@ def _other_than(names: Iterable[bytes]) -> bytes:
 # The grammar
 
 
-def _attributes(*words: bytes, not_in_value: bytes = b"") -> bytes:
-    """Match attributes none of which has a name that ends in ``href``, without the words in quoted values."""
-    name = b"(?:%b|hreflang)" % _lacking(b"href", without=_NOT_IN_ATTRIBUTE_NAME, some=True)
-    value = b"(?:\"%b\"|'%b'|[^\\x00 \\t\\n\\f\\r\"'<>=`]+)" % (
-        _lacking(*words, without=b'"' + not_in_value),
-        _lacking(*words, without=b"'" + not_in_value),
+def _value(*words: bytes, without: bytes = b"") -> bytes:
+    """Match the equals sign and the value of an attribute that lacks the words and the bytes of ``without``."""
+    return b"%b*=%b*(?:\"%b\"|'%b'|%b+)" % (
+        _SPACE,
+        _SPACE,
+        _lacking(*words, without=b'"' + without),
+        _lacking(*words, without=b"'" + without),
+        _none_of(b" \t\n\f\r\"'<>=`" + without),
     )
-    return b"(?:%b+%b(?:%b*=%b*%b)?)*" % (_SPACE, name, _SPACE, _SPACE, value)
+
+
+def _attributes(*words: bytes) -> bytes:
+    """Match attributes none of which has a name that ends in ``href``, without the words in their values."""
+    name = b"(?:%b|hreflang)" % _lacking(b"href", without=_NOT_IN_ATTRIBUTE_NAME, some=True)
+    return b"(?:%b+%b(?:%b)?)*" % (_SPACE, name, _value(*words))
 
 
 def _raw_text(name: bytes, content: bytes, *words: bytes) -> bytes:
@@ -162,19 +170,22 @@ def _markup(text: bytes, *constructs: bytes) -> bytes:
 
 def _head() -> bytes:
     words = (b"<link", b"<meta", b"<base", b"<title", b"</head")
-    href = (
-        b"(?:%b+href%b*=%b*(?:\"[^\\x00<>\"]*\"|'[^\\x00<>']*'|[^\\x00 \\t\\n\\f\\r\"'<>=`]+))?"
-        % (_SPACE, _SPACE, _SPACE)
+    meaning = (b"rel", b"name", b"http-equiv")
+    attributes = rb"(?:%b+(?:(?:%b)(?:%b)?|%b%b))*" % (
+        _SPACE,
+        _other_than(meaning),
+        _value(without=b"<>"),
+        rb"(?:%b)" % b"|".join(meaning),
+        _value(without=b"<>&"),
     )
-    attributes = _attributes(not_in_value=b"<>")
     return _markup(
         rb"[^\x00<]*",
         _comment(*words),
-        rb"<[?][^\x00>]*>",
-        rb"<!doctype[^\x00>]*>",
+        rb"<[?][^\x00<>]*>",
+        rb"<!doctype[^\x00<>]*>",
         rb"<(?:html|head|noscript)%b%b*>" % (_attributes(*words), _SPACE),
         rb"</noscript>",
-        rb"(?-i:<(?:link|meta|base))%b%b%b%b*/?>" % (attributes, href, attributes, _SPACE),
+        rb"(?-i:<(?:link|meta|base))%b%b*/?>" % (attributes, _SPACE),
         _raw_text(b"title", rb"[^\x00<]*", *words),
         _raw_text(b"style", _lacking(b"</style", *words), *words),
         _raw_text(b"script", _lacking(b"</script", b"<!--", *words), *words),
@@ -203,7 +214,7 @@ def _body() -> bytes:
     )
 
 
-_END_TAG = rb"</[a-z]%b*%b*>" % (_none_of(b" \t\n\f\r\"'<>/="), _SPACE)
+_END_TAG = rb"</[a-z]%b*%b*>" % (_none_of(_NOT_IN_ATTRIBUTE_NAME), _SPACE)
 
 
 def _compile(pattern: bytes) -> Any:

@@ -22,11 +22,14 @@ def href_value(raw: bytes | str, encoding: str) -> str:
         encoding: Python codec of the page.
 
     Returns:
-        The value with its character references replaced. White space around it is left to the URL parser.
+        The value with its character references replaced, line ends as LF and NUL as U+FFFD. White space
+        around it is left to the URL parser.
     """
     if isinstance(raw, str):
         return raw
     text = raw.decode(encoding, "replace")
+    if "\0" in text or "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     return _REFERENCE.sub(_replacement, text) if "&" in text else text
 
 

@@ -5,24 +5,29 @@ from __future__ import annotations
 import html
 import re
 
-from andante.parse.collect import Collector
+from andante.parse.collect import LINK_RELATIONS, Collector
+from andante.parse.robots_meta import AGENT
 from andante.parse.tokens import attributes
 
 _HREFS = re.compile(rb'href="([^"#]*)').findall
 # A "#" after "&" begins no fragment but a character reference.
 _HREFS_WITH_REFERENCES = re.compile(rb'href="((?:[^"#]|(?<=&)#)*)').findall
-_HEAD_TAGS = re.compile(rb"<(link|meta|base)([^>]*)>", re.IGNORECASE).findall
-_MATTERS = re.compile(
-    rb"<base|next|canonical|alternate|refresh|robots|andante|&", re.IGNORECASE
-).search
+_LINK_TAGS = re.compile(rb"<(link)([^>]*)").findall
+_HEAD_TAGS = re.compile(rb"<(link|meta|base)([^>]*)").findall
 _TITLE = re.compile(rb"<title(?:\s[^>]*)?>([^<]*)", re.IGNORECASE)
+_FOLLOWED = tuple(relation.encode() for relation in sorted(LINK_RELATIONS))
+_RARE = (b"<base", b"refresh", b"robots", AGENT.encode())
 
 
 def scan_head(page: bytes, encoding: str, collector: Collector) -> int:
     """Give the elements of interest in a plain page's head to the collector; return where the body begins."""
     end = page.find(b"</head>")
-    for name, source in _HEAD_TAGS(page, 0, end):
-        if name == b"base" or _MATTERS(source):
+    head = page[:end].lower()
+    # Of a hundred meta elements seldom one matters, and most links are style sheets.
+    is_rare = any(word in head for word in _RARE)
+    for name, source in (_HEAD_TAGS if is_rare else _LINK_TAGS)(page, 0, end):
+        text = source.lower()
+        if name != b"link" or any(relation in text for relation in _FOLLOWED):
             collector.element(name.decode(), attributes(source, encoding))
     return end
 
@@ -30,7 +35,7 @@ def scan_head(page: bytes, encoding: str, collector: Collector) -> int:
 def scan_body(page: bytes, start: int) -> list[bytes]:
     """Return the values of all ``a[href]`` in order, each once, as in the source, without fragments."""
     hrefs = list(dict.fromkeys(_HREFS(page, start)))
-    if any(href.endswith(b"&") for href in hrefs):
+    if b'&"' in b'"'.join(hrefs) + b'"':
         hrefs = list(dict.fromkeys(_HREFS_WITH_REFERENCES(page, start)))
     return hrefs
 

@@ -13,33 +13,42 @@ from andante.parse.collect import Collector
 from andante.parse.references import href_value
 
 _NAMES = frozenset({b"a", b"area", b"base", b"frame", b"iframe", b"link", b"meta"})
-_TOKEN = re.compile(
-    rb"""<(?:
-      !--(?:-?>|.*?(?:--!?>|\Z))
-    | (/?)([a-zA-Z][^\t\n\f\r />]*+)
-      ((?:[^>=]++|=[\t\n\f\r ]*+(?:"[^"]*+"|'[^']*+')?+)*+)(>|\Z)
-    | [!?/][^>]*+
-    )""",
-    re.DOTALL | re.VERBOSE,
+_NAME_END = rb"(?=[\t\n\f\r />])"
+# A script may hold "<!-- <script> </script> -->", and the end tag in there is not its own.
+_ESCAPED = rb"""<!--(?:-?>
+    | (?:(?!-->|</?script%b).
+        | <script%b(?:(?!-->|</script%b).)*+(?:</script%b|(?=-->)|\Z)
+      )*+ (?:-->|(?=</script)|\Z))""" % (_NAME_END, _NAME_END, _NAME_END, _NAME_END)
+_RAW_NAMES = (b"iframe", b"noembed", b"noframes", b"style", b"textarea", b"title", b"xmp")
+_FLAGS = re.DOTALL | re.VERBOSE | re.IGNORECASE
+_RAW_TEXT = {
+    name: re.compile(rb"(?:[^<]++|<(?!/%b%b))*+" % (name, _NAME_END), _FLAGS) for name in _RAW_NAMES
+}
+_RAW_TEXT[b"script"] = re.compile(
+    rb"(?:[^<]++|%b|<(?!!--|/script%b))*+" % (_ESCAPED, _NAME_END), _FLAGS
+)
+_SPECIAL = rb"(?:%b)%b" % (
+    b"|".join((*sorted(_NAMES), *_RAW_TEXT, b"plaintext", b"template")),
+    _NAME_END,
+)
+_REST = rb"""(?:[^>=]++|=[\t\n\f\r ]*+(?:"[^"]*+"?+|'[^']*+'?+)?+)*+>"""
+# What matters not, as much of it as there is, and then one tag that does.
+_NEXT_TAG = re.compile(
+    rb"""(?:[^<]++
+    | <(?![a-zA-Z!/?])
+    | </?+(?!%b)[a-zA-Z]%b
+    | <!--(?:-?>|(?!-?>)(?>.*?(?:--!?>|\Z)))
+    | <(?:!(?!--)|[?]|/(?![a-zA-Z]))[^>]*+>?
+    )*+
+    <(/?)(%b)(%b)"""
+    % (_SPECIAL, _REST, _SPECIAL, _REST),
+    _FLAGS,
 )
 _ATTRIBUTE = re.compile(
     rb"""([^\t\n\f\r />][^\t\n\f\r />=]*+)
     (?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"([^"]*+)"|'([^']*+)'|([^\t\n\f\r >]*+)))?""",
     re.VERBOSE,
 )
-_RAW_TEXT = {
-    name: re.compile(rb"</%b[\t\n\f\r />]" % name, re.IGNORECASE)
-    for name in (
-        b"iframe",
-        b"noembed",
-        b"noframes",
-        b"script",
-        b"style",
-        b"textarea",
-        b"title",
-        b"xmp",
-    )
-}
 
 
 def attributes(source: bytes, encoding: str) -> dict[str, str | None]:
@@ -57,25 +66,20 @@ def read_tokens(page: bytes, encoding: str, collector: Collector) -> bytes:
     title: bytes | None = None
     templates = 0
     position = 0
-    while match := _TOKEN.search(page, position):
+    while match := _NEXT_TAG.match(page, position):
         position = match.end()
-        slash, name, source, end = match.groups()
-        if name is None:
-            continue
-        name = name.lower()
-        if not end:
-            break  # a tag that never ends is none
+        name = match[2].lower()
         if name == b"template":
-            templates = max(0, templates - 1) if slash else templates + 1
-        if slash:
+            templates = max(0, templates - 1) if match[1] else templates + 1
+        if match[1]:
             continue
         if name in _NAMES and not templates:
-            collector.element(name.decode(), attributes(source, encoding))
+            collector.element(name.decode(), attributes(match[3], encoding))
         if name == b"plaintext":
             break
         if name in _RAW_TEXT:
-            closing = _RAW_TEXT[name].search(page, position)
-            stop = closing.start() if closing else len(page)
+            content = _RAW_TEXT[name].match(page, position)
+            stop = content.end() if content else position
             if name == b"title" and title is None and not templates:
                 title = page[position:stop]
             position = stop

@@ -12,14 +12,15 @@ MAX_TREE_BYTES = 1 << 20
 """A larger page is not made into a tree."""
 MAX_TREE_TAGS = 20_000
 """Nor is one with more tags: a block element looks at all open elements above it, so 20,000 nested ones take half a second."""
-MAX_TREE_COPIES = 1_000_000
+MAX_TREE_COPIES = 500_000
 """Nor one that could make more elements than this: each block may copy all open formatting elements into itself."""
 MAX_TAG_BYTES = 8192
 """Nor one with a longer tag: each attribute is compared with those before it."""
 
 _SELECTOR = "a[href], area[href], base[href], frame[src], iframe[src], link[href], meta[content]"
 _FORMATTING = re.compile(
-    rb"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\s/>][^<>]*", re.IGNORECASE
+    rb"<(?:[bB](?:[iI][gG])?|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[iIuU]|[nN][oO][bB][rR]|[tT][tT]"
+    rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR][iI][kK][eE]|[tT][rR][oO][nN][gG])?)(?=[\s/>])[^<>]*"
 )
 _SIMPLE = re.compile(rb"""(?:[^"'=]++|=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"']++))*+""")
 _LONG_QUOTED = re.compile(rb"""=\s*(?:"[^">]*>|'[^'>]*>)""")
@@ -34,6 +35,8 @@ def fits_tree(page: bytes) -> bool:
         _LONG_QUOTED.search(page) or max(map(len, page.split(b">"))) > MAX_TAG_BYTES
     ):
         return False
+    if tags * tags // 4 <= MAX_TREE_COPIES:
+        return True
     # Of equal formatting elements at most three are open at once, and one a (WHATWG, "Noah's Ark clause").
     found = _FORMATTING.findall(page)
     distinct = set(found)

@@ -82,14 +82,15 @@ class Journal:
         JobError: the file is not a journal, is damaged, or was written by another version. Nothing is changed then.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
-        if path.exists() and path.stat().st_size:
+        if path.exists():
             _check(path)
-            self._writer = _connect(path)
         else:
-            self._writer = _create(path)
-        self._reader = _connect(path)
+            _create(path)
+        mode = "ro" if read_only else "rw"
+        self._writer = _connect(path, mode)
+        self._reader = _connect(path, mode)
 
     def close(self) -> None:
         """Close the file; the journal cannot be used any more."""
@@ -110,12 +111,16 @@ class Journal:
 
     def links(self, number: int) -> bytes:
         """Return the packed links of a block."""
-        (links,) = self._reader.execute("SELECT links FROM block WHERE number = ?", (number,)).fetchone()
+        (links,) = self._reader.execute(
+            "SELECT links FROM block WHERE number = ?", (number,)
+        ).fetchone()
         return bytes(links)
 
     def fingerprints(self) -> Iterator[bytes]:
         """Return the packed fingerprints of all known URLs, commit by commit."""
-        return (row[0] for row in self._reader.execute("SELECT fingerprints FROM seen ORDER BY number"))
+        return (
+            row[0] for row in self._reader.execute("SELECT fingerprints FROM seen ORDER BY number")
+        )
 
     def servers(self) -> dict[str, ServerState]:
         """Return what is remembered of servers."""
@@ -145,27 +150,39 @@ class Journal:
                 db.executemany("DELETE FROM block WHERE number = ?", batch.finished)
                 if batch.fingerprints:
                     db.execute("INSERT INTO seen (fingerprints) VALUES (?)", (batch.fingerprints,))
-                db.executemany("REPLACE INTO server VALUES (?, ?)", ((key, encode(state)) for key, state in batch.servers))
+                db.executemany(
+                    "REPLACE INTO server VALUES (?, ?)",
+                    ((key, encode(state)) for key, state in batch.servers),
+                )
                 if batch.ended:
                     db.execute("INSERT INTO ended (outcomes) VALUES (?)", (encode(batch.ended),))
-                db.executemany("REPLACE INTO meta VALUES (?, ?)", ((key, encode(value)) for key, value in batch.meta.items()))
+                db.executemany(
+                    "REPLACE INTO meta VALUES (?, ?)",
+                    ((key, encode(value)) for key, value in batch.meta.items()),
+                )
         except sqlite3.Error as error:
             message = f"cannot write {self._path}: {error}"
             raise OSError(message) from error
 
 
-def _connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
-    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False)
-    db.execute("PRAGMA journal_mode = WAL") if mode != "ro" else None
-    # The process may be killed at any moment (WAL alone covers that), and so may the machine.
-    db.execute("PRAGMA synchronous = FULL")
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    if mode == "rw":
+        db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")  # the process may be killed, and so may the machine
     return db
 
 
-def _create(path: Path) -> sqlite3.Connection:
-    db = _connect(path, "rwc")
-    db.executescript(f"BEGIN; {_LAYOUT} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;")
-    return db
+def _create(path: Path) -> None:
+    """Make an empty journal, whole or not at all."""
+    draft = path.with_name(path.name + ".new")
+    draft.unlink(missing_ok=True)
+    with closing(_connect(draft, "rwc")) as db:
+        db.executescript(
+            f"BEGIN; {_LAYOUT} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
+        )
+    draft.replace(path)
 
 
 def _check(path: Path) -> None:

@@ -1,0 +1,5 @@
+import sys
+
+from andante.cli import main
+
+sys.exit(main())

@@ -1,0 +1,125 @@
+"""``andante crawl``: crawl sites into files."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from andante import url as urls
+from andante.cli.flags import add_settings, given
+from andante.crawl import Crawl, Settings, SettingsError, load
+from andante.crawl.settings import from_strings
+from andante.observe import EventLog
+from andante.observe.progress import LiveProgress, PlainProgress, Progress
+from andante.observe.report import summary
+
+INTERRUPTED = 130
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "crawl",
+        help="crawl sites into files",
+        description="Crawl sites into files. The same command again goes on with the same job.",
+        epilog="Times are written 500ms, 10s, 10m, 2h; sizes 64KiB, 10MB; rates 40/min, 2/s, max.",
+    )
+    parser.add_argument("urls", nargs="*", metavar="URL", help="where to start")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="TOML file with settings by the names of these flags, and seeds; flags win",
+    )
+    parser.add_argument("--quiet", action="store_true", help="No progress and no summary")
+    parser.add_argument(
+        "--json-log",
+        action="store_true",
+        help="Events as JSON lines on standard error, instead of progress",
+    )
+    add_settings(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; return its exit status."""
+    seeds, settings = _settings(arguments)
+    observer = EventLog(sys.stderr.buffer) if arguments.json_log else None
+    crawl = Crawl(seeds, settings=settings, on_event=observer)
+    progress = None if arguments.quiet or arguments.json_log else _progress()
+    try:
+        uvloop.run(_crawl(crawl, progress))
+    except OSError as error:
+        print(f"andante: {error}", file=sys.stderr)
+        print(f"andante: what was committed is safe; {_again(crawl)}", file=sys.stderr)
+        return 1
+    if not arguments.quiet:
+        print(
+            summary(
+                crawl.stats,
+                known=crawl.known,
+                queued=crawl.queued,
+                servers=crawl.servers,
+                outputs=crawl.outputs,
+            )
+        )
+    if crawl.interrupted:
+        print(f"andante: interrupted; {_again(crawl)}", file=sys.stderr)
+        return INTERRUPTED
+    if not crawl.stats.ended - crawl.stats.failed.total():
+        print("andante: nothing could be fetched", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _settings(arguments: argparse.Namespace) -> tuple[list[str], Settings]:
+    from_file: dict[str, Any] = load(arguments.config) if arguments.config else {}
+    seeds = arguments.urls or from_file.pop("seeds", [])
+    from_file.pop("seeds", None)
+    settings = Settings(**from_file | from_strings(given(arguments), where="--"))
+    job = settings.job or _directory(seeds)
+    return seeds, replace(settings, job=job, output=settings.output or (job / "pages.warc.gz",))
+
+
+def _directory(seeds: list[str]) -> Path:
+    """Name the job after the first seed's host."""
+    url = urls.canonical(seeds[0]) if seeds else None
+    if url is None and not seeds:
+        raise SettingsError(
+            "no seeds: give at least one URL to start from, or --job with a job to go on with"
+        )
+    return Path(urls.host(url) if url else "job")
+
+
+def _progress() -> Progress:
+    return LiveProgress() if sys.stderr.isatty() else PlainProgress()
+
+
+async def _crawl(crawl: Crawl, progress: Progress | None) -> None:
+    """Run to the end; the first Ctrl-C stops cleanly, the second at once."""
+    import asyncio  # noqa: PLC0415
+
+    loop = asyncio.get_running_loop()
+    current = asyncio.current_task()
+    assert current is not None
+
+    def interrupt() -> None:
+        if crawl.interrupted:
+            current.cancel()
+        crawl.interrupt()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    with progress or contextlib.nullcontext():
+        await crawl.run(progress)
+
+
+def _again(crawl: Crawl) -> str:
+    return f"the same command again goes on (job: {crawl.settings.job})"

@@ -1,0 +1,285 @@
+"""The Python interface: `Crawl` for asyncio, `crawl` for everyone else."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import uvloop
+
+from andante import url as urls
+from andante.crawl.engine import Engine
+from andante.crawl.settings import Settings, SettingsError, from_strings
+from andante.fetch import Client, Limits
+from andante.observe import Event, Stats
+from andante.observe.progress import Progress
+from andante.page import Page
+from andante.store import Job
+
+_PAGES_AHEAD = 100
+"""Pages that wait for the consumer before the crawl slows down to it."""
+
+
+class Crawl:
+    """A crawl, to run as a whole or to iterate over its pages.
+
+    ::
+
+        async with andante.Crawl(["https://example.org/"], rate="40/min", max_pages=50) as crawl:
+            async for page in crawl:
+                print(page.status, page.final_url, page.title)
+
+    Args:
+        seeds: URLs to start from. None are needed for a job that goes on.
+        settings: as an object, or
+        options: by name, with units as on the command line. Without ``job`` the crawl keeps its state in a temporary
+            directory; without ``output`` it writes no pages.
+        on_event: called with each event.
+
+    Raises:
+        SettingsError: a seed or setting is wrong.
+        JobError: the job cannot be opened.
+    """
+
+    def __init__(
+        self,
+        seeds: Sequence[str] = (),
+        *,
+        settings: Settings | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        **options: Any,
+    ) -> None:
+        if isinstance(seeds, str):
+            seeds = [seeds]
+        self.settings = replace(settings or Settings(), **from_strings(options))
+        self._seeds = [_seed(seed, self.settings) for seed in seeds]
+        self._on_event = on_event
+        self._engine: Engine | None = None
+        self._interrupted = False
+        self._pages: asyncio.Queue[Page | None] | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._outputs: list[Path] = []
+
+    # What is known of it
+
+    @property
+    def stats(self) -> Stats:
+        """Counts, while it runs and after."""
+        return self._engine.stats if self._engine else Stats()
+
+    @property
+    def known(self) -> int:
+        """URLs met."""
+        return len(self._engine.frontier.seen) if self._engine else 0
+
+    @property
+    def queued(self) -> int:
+        """URLs that wait."""
+        return self._engine.frontier.queued if self._engine else 0
+
+    @property
+    def servers(self) -> int:
+        """Servers met."""
+        return len(self._engine.frontier.servers) if self._engine else 0
+
+    @property
+    def outputs(self) -> list[Path]:
+        """Files written."""
+        return self._outputs
+
+    @property
+    def interrupted(self) -> bool:
+        """It was asked to stop before it was done."""
+        return self._interrupted
+
+    def interrupt(self) -> None:
+        """Stop cleanly; the job can go on later."""
+        self._interrupted = True
+        if self._engine is not None:
+            self._engine.stop("interrupted")
+
+    # Running it
+
+    async def run(self, progress: Progress | None = None) -> None:
+        """Crawl to the end.
+
+        Raises:
+            OSError: the disk is full or failing; what was committed stands.
+        """
+        with contextlib.ExitStack() as stack:
+            client = _client(self.settings)
+            directory = self.settings.job or _temporary(stack)
+            job = Job(
+                directory,
+                self.settings.output,
+                warc_size=self.settings.warc_size,
+                about={
+                    "user_agent": self.settings.user_agent,
+                    "robots": "ignore" if self.settings.ignore_robots else "obey",
+                },
+            )
+            stack.callback(job.close)
+            try:
+                await self._run(job, client, progress)
+            finally:
+                await client.close()
+                self._outputs = job.paths
+
+    async def _run(self, job: Job, client: Client, progress: Progress | None) -> None:
+        settings = self.settings
+        seeds = list(dict.fromkeys([*job.seeds, *self._seeds]))
+        if not seeds:
+            raise SettingsError("no seeds: give at least one URL to start from")
+        scope = urls.Scope(settings.scope, include=settings.include, exclude=settings.exclude)
+        for seed in seeds:
+            scope.add(seed)
+            client.trust(urls.host(seed))
+        deliver = self._pages.put if self._pages is not None else None
+        self._engine = engine = Engine(
+            settings,
+            job=job,
+            client=client,
+            scope=scope,
+            seeds=seeds,
+            deliver=deliver,
+            emit=self._on_event,
+        )
+        if self._interrupted:
+            engine.stop("interrupted")
+        showing = asyncio.create_task(_show(engine, progress)) if progress else None
+        try:
+            await engine.run()
+        finally:
+            if showing is not None:
+                showing.cancel()
+
+    # Iterating over it
+
+    async def __aenter__(self) -> Self:
+        self._pages = asyncio.Queue(_PAGES_AHEAD)
+        self._running = asyncio.create_task(self._produce(self._pages))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._running is not None
+        if not self._running.done():
+            self._running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._running
+
+    async def __aiter__(self) -> AsyncIterator[Page]:
+        if self._pages is None or self._running is None:
+            raise RuntimeError("iterate inside 'async with'")
+        while page := await self._pages.get():
+            yield page
+        await self._running
+
+    async def _produce(self, pages: asyncio.Queue[Page | None]) -> None:
+        try:
+            await self.run()
+        finally:
+            if not pages.full():
+                pages.put_nowait(None)
+            else:
+                await pages.put(None)
+
+
+def crawl(*seeds: str, **options: Any) -> Iterator[Page]:
+    """Crawl and yield pages as they come; the crawl runs in a thread of its own.
+
+    ::
+
+        for page in andante.crawl("https://example.org/", max_pages=50):
+            print(page.status, page.final_url, page.title)
+
+    The arguments and errors are those of `Crawl`.
+    """
+    return _drain(Crawl(seeds, **options))
+
+
+def _drain(running: Crawl) -> Iterator[Page]:
+    pages: queue.Queue[Page | BaseException | None] = queue.Queue(_PAGES_AHEAD)
+    stopped = threading.Event()
+
+    async def produce() -> None:
+        loop = asyncio.get_running_loop()
+        async with running:
+            async for page in running:
+                await loop.run_in_executor(None, pages.put, page)
+                if stopped.is_set():
+                    break
+
+    def work() -> None:
+        try:
+            uvloop.run(produce())
+            pages.put(None)
+        except BaseException as error:  # it is raised again where the pages are wanted
+            pages.put(error)
+
+    thread = threading.Thread(target=work, name="andante", daemon=True)
+    thread.start()
+    try:
+        while (item := pages.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stopped.set()
+        while thread.is_alive():
+            with contextlib.suppress(queue.Empty):
+                pages.get(timeout=0.05)
+        thread.join()
+
+
+def _temporary(stack: contextlib.ExitStack) -> Path:
+    """Return a directory for a job that nobody wants to keep."""
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="andante-"))) / "job"
+
+
+def _client(settings: Settings) -> Client:
+    limits = Limits(
+        connect_timeout=settings.connect_timeout,
+        first_byte_timeout=settings.first_byte_timeout,
+        idle_timeout=settings.idle_timeout,
+        total_timeout=settings.total_timeout,
+        max_header=settings.max_header,
+        max_body=settings.max_body,
+    )
+    try:
+        return Client(
+            limits,
+            allow_private=settings.allow_private,
+            resolve=settings.resolve,
+            ca_file=settings.ca_file,
+        )
+    except (ValueError, OSError) as error:
+        raise SettingsError(f"cannot connect with these settings: {error}") from None
+
+
+async def _show(engine: Engine, progress: Progress) -> None:
+    while True:
+        await asyncio.sleep(progress.interval)
+        progress.update(engine.snapshot())
+
+
+def _seed(raw: str, settings: Settings) -> str:
+    seed = urls.canonical(raw, length_max=settings.max_url_length)
+    if seed is None:
+        hint = f"; did you mean https://{raw}?" if "://" not in raw else ""
+        raise SettingsError(
+            f"{raw!r} is not a URL that can be crawled (http or https, without credentials){hint}"
+        )
+    return seed

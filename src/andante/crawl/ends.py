@@ -1,0 +1,300 @@
+"""How URLs end: as a page, as a redirect, failed, excluded, or tried again. One place, and each URL passes it once."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from andante import url as urls
+from andante.crawl.reader import Reader
+from andante.fetch import Failure, Response
+from andante.frontier import Server, Task
+from andante.frontier.frontier import remaining
+from andante.observe import Event
+from andante.page import Page
+from andante.store import Ended
+
+if TYPE_CHECKING:
+    from andante.crawl.engine import Engine
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_TRY_AGAIN = frozenset({429, 500, 502, 503, 504})
+_BUSY = frozenset({429, 503})
+"""The server asks to be left alone for a while: it, not only the URL, waits."""
+
+_HOLD_MAX = 86_400.0
+"""Longest Retry-After that is kept to, seconds: a day."""
+
+_OFFERED_MAX = 100_000
+"""Links remembered as offered to the frontier: most links of a page were on the page before, and need no seen test."""
+
+FAILURES = {
+    "bad-redirect": "the Location of a redirect is not a URL that can be crawled",
+    "redirect-loop": "a redirect leads back to where it began",
+    "too-many-redirects": "a chain of redirects is longer than `max_redirects`",
+    "bad-sitemap": "a sitemap cannot be read",
+}
+"""Reasons for failure besides those of fetching."""
+
+EXCLUSIONS = {
+    "noindex": "the page, or its X-Robots-Tag, asks not to be kept; its links are followed",
+    "redirect-out-of-scope": "a redirect leads out of the crawl's scope",
+    "sitemap": "it is a sitemap: its URLs are taken, it is no page",
+}
+"""Reasons for exclusion besides those of robots.txt."""
+
+
+class Ends:
+    """Takes the outcome of each fetch to the frontier, the job, the counts and the events."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._settings = engine.settings
+        self._reader = Reader(engine.settings)
+        self._offered: set[str] = set()
+        self._want_title = engine.deliver is not None or engine.job.wants_title
+
+    # Responses
+
+    def response(self, task: Task, request: bytes, response: Response, address: str) -> Page | None:
+        """A response came; return the page if the URL ended as one."""
+        engine = self._engine
+        task.server.failures = 0
+        engine.stats.bytes += len(response.payload)
+        if engine.cookies is not None:
+            engine.cookies.store(task.url, response.headers)
+        if response.status in _TRY_AGAIN and self._wait_and_retry(task, response):
+            return None
+        page = Page(
+            url=task.link.asked or task.url,
+            final_url=task.url,
+            status=response.status,
+            reason=response.reason,
+            headers=response.headers,
+            request=request,
+            payload=response.payload,
+            body=response.payload,
+            fetched_at=engine.wall() - response.total,
+            elapsed=response.total,
+            address=address,
+            http_version=response.http_version,
+            truncated=response.truncated,
+            depth=task.link.depth,
+            referrer=task.link.referrer,
+        )
+        location = page.header(b"location") if response.status in _REDIRECTS else b""
+        if location:
+            self._redirect(task, page, location)
+            return None
+        if task.link.sitemap:
+            self._sitemap(task, page)
+            return None
+        return self._page(task, page)
+
+    def _page(self, task: Task, page: Page) -> Page | None:
+        reading = self._reader.read(page, want_title=self._want_title)
+        if reading.failure:
+            self.failure(task, reading.failure)
+            return None
+        if not reading.directives.nofollow:
+            self.follow(page.links, depth=page.depth + 1, referrer=page.final_url)
+        if reading.directives.noindex:
+            self.excluded(task, "noindex")
+            return None
+        self._engine.job.write(page)
+        self._engine.frontier.finish(task)
+        self._engine.stats.fetched[_status(page.status)] += 1
+        self._emit("fetch.completed", task, page)
+        return page
+
+    def follow(self, found: list[str], *, depth: int, referrer: str) -> None:
+        """Offer links to the frontier: those in scope, and not too deep."""
+        limit = self._settings.max_depth
+        if limit is not None and depth > limit:
+            return
+        offered = self._offered
+        fresh = [url for url in found if url not in offered]
+        if not fresh:
+            return
+        if len(offered) > _OFFERED_MAX:
+            offered.clear()
+        offered.update(fresh)
+        admits = self._engine.scope.admits
+        if self._engine.frontier.offer(
+            [url for url in fresh if admits(url)], depth=depth, referrer=referrer
+        ):
+            self._engine.dispatch_soon()
+
+    def _redirect(self, task: Task, page: Page, location: bytes) -> None:
+        engine, link = self._engine, task.link
+        engine.job.write(page, redirect=True)
+        target = urls.canonical(
+            location.decode("utf-8", "replace"), task.url, length_max=self._settings.max_url_length
+        )
+        if target is None:
+            self._fail(task, "bad-redirect", location.decode("latin-1")[:200])
+            return
+        if target in (task.url, link.asked):
+            self._fail(task, "redirect-loop", target)
+            return
+        if link.hops >= self._settings.max_redirects:
+            self._fail(task, "too-many-redirects", target)
+            return
+        if not link.referrer and urls.site(urls.host(target)) == urls.site(urls.host(task.url)):
+            engine.seed_moved(target)
+            self._offered.clear()
+        if not engine.scope.admits(target):
+            self.excluded(task, "redirect-out-of-scope", target)
+            return
+        engine.frontier.finish(task)
+        engine.stats.redirected += 1
+        engine.job.end(Ended(task.url, "redirected", str(page.status), target))
+        self._emit("fetch.completed", task, page, detail=target)
+        if engine.frontier.offer(
+            [target],
+            depth=link.depth,
+            referrer=link.referrer,
+            asked=link.asked or task.url,
+            hops=link.hops + 1,
+            sitemap=link.sitemap,
+        ):
+            engine.dispatch_soon()
+
+    def _sitemap(self, task: Task, page: Page) -> None:
+        sitemap = self._reader.sitemap(page)
+        if sitemap.problem:
+            self._fail(task, "bad-sitemap", sitemap.problem)
+            return
+        self.excluded(task, "sitemap")
+        if sitemap.is_index:
+            if not task.link.depth:
+                self._engine.frontier.offer(sitemap.urls, depth=1, referrer=task.url, sitemap=True)
+        else:
+            self.follow(sitemap.urls, depth=0, referrer=task.url)
+        self._engine.dispatch_soon()
+
+    def _wait_and_retry(self, task: Task, response: Response) -> bool:
+        """Put off a URL, and its server where that asks for it; tell whether there is another attempt."""
+        wait = max(self._wait(task.attempts), retry_after(response, self._engine.wall()))
+        if response.status in _BUSY:
+            self._hold(task.server, wait, str(response.status))
+        if task.attempts >= self._settings.retries:
+            return False
+        self._retry(task, wait, str(response.status))
+        return True
+
+    # Failures
+
+    def failure(self, task: Task, failure: Failure) -> None:
+        """No whole response came."""
+        if failure.outcome.retryable and task.attempts < self._settings.retries:
+            self._retry(task, self._wait(task.attempts), failure.outcome)
+        else:
+            self._fail(task, failure.outcome, failure.detail)
+
+    def unreachable(self, server: Server, failure: Failure) -> None:
+        """No connection to the server could be had: it waits, and in the end is given up with all its URLs."""
+        server.failures += 1
+        if failure.outcome.retryable and server.failures <= self._settings.retries:
+            self._hold(server, self._wait(server.failures - 1), failure.outcome)
+            return
+        self.give_up(server, failure.outcome, failure.detail)
+
+    def without_robots(self, server: Server, reason: str) -> None:
+        """robots.txt could not be read: nothing may be asked, and later it is tried again."""
+        server.failures += 1
+        if server.failures <= self._settings.retries:
+            self._hold(server, self._wait(server.failures - 1), f"robots.txt: {reason}")
+        else:
+            self.give_up(server, "robots-unreachable", reason)
+
+    def give_up(self, server: Server, reason: str, detail: str = "") -> None:
+        """End all URLs of a server, those that wait now and those found later."""
+        server.given_up = f"{reason} {detail}"
+        if self._engine.emit is not None:
+            self._engine.emit(
+                Event(event="server.given-up", server=server.key, reason=reason, detail=detail)
+            )
+        for task in remaining(server, self._engine.frontier):
+            self.given_up(task)
+
+    def given_up(self, task: Task) -> None:
+        """A URL of a server that was given up ends for the server's reason."""
+        reason, _, detail = task.server.given_up.partition(" ")
+        if reason.startswith(("robots", "crawl-delay")):
+            self.excluded(task, reason, detail)
+        else:
+            self._fail(task, reason, detail)
+
+    def excluded(self, task: Task, reason: str, detail: str = "") -> None:
+        """The URL is not asked for, or its page not kept."""
+        self._engine.frontier.finish(task)
+        self._engine.stats.excluded[reason] += 1
+        self._engine.job.end(Ended(task.url, "excluded", reason, detail))
+        self._emit("url.excluded", task, reason=reason, detail=detail)
+
+    # Inside
+
+    def _fail(self, task: Task, reason: str, detail: str) -> None:
+        self._engine.frontier.finish(task)
+        self._engine.stats.failed[str(reason)] += 1
+        self._engine.job.end(Ended(task.url, "failed", str(reason), detail))
+        self._emit("fetch.failed", task, reason=str(reason), detail=detail)
+
+    def _retry(self, task: Task, wait: float, reason: str) -> None:
+        self._engine.frontier.retry(task, self._engine.now() + wait, attempts=task.attempts + 1)
+        self._emit("fetch.retried", task, reason=reason)
+
+    def _hold(self, server: Server, wait: float, reason: str) -> None:
+        until = self._engine.now() + wait
+        server.origin_pace.hold(until)
+        self._engine.job.hold(server.key, self._engine.wall() + wait)
+        if self._engine.emit is not None:
+            self._engine.emit(
+                Event(event="server.held", server=server.key, reason=reason, seconds=round(wait, 1))
+            )
+
+    def _wait(self, attempts: int) -> float:
+        return self._settings.retry_wait * float(2**attempts)
+
+    def _emit(
+        self, name: str, task: Task, page: Page | None = None, *, reason: str = "", detail: str = ""
+    ) -> None:
+        if self._engine.emit is None:
+            return
+        event = Event(
+            event=name,
+            url=task.url,
+            reason=reason,
+            detail=detail,
+            depth=task.link.depth,
+            attempt=task.attempts,
+        )
+        if page is not None:
+            event.status, event.bytes, event.elapsed_ms = (
+                page.status,
+                len(page.payload),
+                round(page.elapsed * 1000, 1),
+            )
+        self._engine.emit(event)
+
+
+def retry_after(response: Response, wall: float) -> float:
+    """Return the seconds that ``Retry-After`` asks for, as a number or a date, at most a day; 0 where there is none."""
+    value = next(
+        (value for name, value in response.headers if name.lower() == b"retry-after"), b""
+    ).strip()
+    if value.isdigit():
+        return min(float(value), _HOLD_MAX)
+    try:
+        wait = parsedate_to_datetime(value.decode("latin-1")).timestamp() - wall
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return min(max(wait, 0.0), _HOLD_MAX)
+
+
+_STATUS = {status: str(status) for status in range(100, 1000)}
+
+
+def _status(status: int) -> str:
+    return _STATUS.get(status) or str(status)

@@ -1,0 +1,81 @@
+"""robots.txt for each server of a crawl: when it is read, what follows from it, and from its absence (RFC 9309)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from andante import url as urls
+from andante.fetch import Failure, Response, Robots, RobotsReading
+from andante.frontier import Server, Task
+
+if TYPE_CHECKING:
+    from andante.crawl.engine import Engine
+
+EXCLUSIONS = {
+    "robots": "robots.txt does not allow it",
+    "robots-unreachable": "robots.txt could not be read (5xx or no response), which forbids all; it was tried again `retries` times",
+    "crawl-delay-too-long": "robots.txt asks for a longer Crawl-delay than `max_crawl_delay`",
+}
+"""Reasons for exclusion that come from robots.txt."""
+
+
+class RobotsBook:
+    """What the servers' robots.txt say; each is read on the first visit to its server, and again when it has expired."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._ignored = engine.settings.ignore_robots
+        self._agent = engine.settings.robots_name
+        self._robots: dict[Server, Robots] = {}
+        self._readings: dict[Server, RobotsReading] = {}
+
+    def is_wanted(self, server: Server) -> bool:
+        """Tell whether robots.txt must be read before anything else is asked of the server."""
+        if self._ignored or server.given_up:
+            return False
+        robots = self._robots.get(server)
+        return robots is None or robots.expires_at <= self._engine.now()
+
+    def allows(self, task: Task) -> bool:
+        """Tell whether the URL may be asked for."""
+        return self._ignored or self._robots[task.server].allows(task.url)
+
+    def url(self, server: Server) -> str:
+        """Return the URL to fetch now for the server's robots.txt; after a redirect it may be another server's."""
+        return self._reading(server).url
+
+    def on_result(self, server: Server, result: Response | Failure) -> None:
+        """Take what came when `url` was fetched."""
+        robots = self._reading(server).on_result(result, now=self._engine.now())
+        if robots is None:
+            return  # it has moved
+        del self._readings[server]
+        if robots.unreachable:
+            self._engine.ends.without_robots(server, robots.unreachable)
+            return
+        server.failures = 0
+        self._robots[server] = robots
+        delay = robots.crawl_delay or 0.0
+        if delay > self._engine.settings.max_crawl_delay:
+            self._engine.ends.give_up(server, "crawl-delay-too-long", f"{delay:g} s")
+            return
+        if delay > server.origin_pace.delay:
+            server.origin_pace.delay = delay
+            server.origin_pace.on_finished(self._engine.now())
+            self._engine.job.crawl_delay(server.key, delay)
+        if self._engine.settings.sitemaps:
+            self._take_sitemaps(server, robots)
+
+    def _reading(self, server: Server) -> RobotsReading:
+        reading = self._readings.get(server)
+        if reading is None:
+            reading = self._readings[server] = RobotsReading(server.key, agent=self._agent)
+        return reading
+
+    def _take_sitemaps(self, server: Server, robots: Robots) -> None:
+        base = server.key + "/robots.txt"
+        found = (urls.canonical(written, base) for written in robots.sitemaps)
+        self._engine.frontier.offer(
+            (url for url in found if url), depth=0, referrer=base, sitemap=True
+        )
+        self._engine.dispatch_soon()

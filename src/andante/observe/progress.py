@@ -1,0 +1,172 @@
+"""Progress: a live panel on a terminal, a plain line every ten seconds elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import IO, Protocol, Self
+
+import msgspec
+
+from andante.observe.stats import Speed, Stats
+from andante.units import format_duration, format_size
+
+
+class Snapshot(msgspec.Struct, kw_only=True):
+    """What a crawl looks like at one moment."""
+
+    stats: Stats
+    known: int
+    """URLs met so far."""
+    queued: int
+    """URLs that wait."""
+    servers: int
+    visits: int
+    """Connections at work."""
+    elapsed: float
+    """Seconds since this start."""
+    max_pages: int | None = None
+    max_time: float | None = None
+    doing: str = "crawling"
+    waiting: str = ""
+    """What the crawl waits for, where nothing can go now: ``alder.example in 12 s``."""
+
+
+class Progress(Protocol):
+    """Shows a crawl while it runs."""
+
+    interval: float
+    """Seconds between updates."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def update(self, now: Snapshot) -> None:
+        """Show the crawl as it is now."""
+
+
+class PlainProgress:
+    """One line to standard error every ten seconds."""
+
+    interval = 10.0
+
+    def __init__(self, stream: IO[str] = sys.stderr) -> None:
+        self._stream = stream
+        self._speed = Speed()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pass
+
+    def update(self, now: Snapshot) -> None:
+        """Print a line."""
+        speed = self._speed.read(now.stats.pages, now.elapsed)
+        parts = [
+            f"{format_duration(now.elapsed)}: {now.stats.pages:,} pages ({speed:,.1f}/s)",
+            f"{now.queued:,} queued on {now.servers:,} servers",
+            f"{now.visits} connections",
+            format_size(now.stats.bytes),
+        ]
+        if problems := now.stats.failed.total():
+            parts.append(f"{problems:,} failed")
+        if left := remaining(now, speed):
+            parts.append(f"about {format_duration(left)} left")
+        if now.waiting:
+            parts.append(f"waiting for {now.waiting}")
+        print(", ".join(parts), file=self._stream, flush=True)
+
+
+class LiveProgress:
+    """A panel that is drawn again twice a second."""
+
+    interval = 0.5
+
+    def __init__(self, stream: IO[str] = sys.stderr) -> None:
+        from rich.console import Console  # noqa: PLC0415  # slow to import, and not wanted without a terminal
+        from rich.live import Live  # noqa: PLC0415
+
+        self._live = Live(
+            console=Console(file=stream, force_terminal=True), auto_refresh=False, transient=True
+        )
+        self._speed = Speed()
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+    def update(self, now: Snapshot) -> None:
+        """Draw the panel."""
+        from rich.panel import Panel  # noqa: PLC0415
+        from rich.table import Table  # noqa: PLC0415
+
+        speed = self._speed.read(now.stats.pages, now.elapsed)
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="bold")
+        for name, value in panel_rows(now, speed):
+            table.add_row(name, value)
+        title = f"andante: {now.doing}, {format_duration(now.elapsed)}"
+        self._live.update(
+            Panel(table, title=title, title_align="left", expand=False, border_style="cyan"),
+            refresh=True,
+        )
+
+
+def panel_rows(now: Snapshot, speed: float) -> list[tuple[str, str]]:
+    """Return what the panel says, as names and values."""
+    stats = now.stats
+    pages = f"{stats.pages:,}" + (f" of {now.max_pages:,}" if now.max_pages else "")
+    rows = [
+        ("pages", f"{pages}   {speed:,.1f}/s   {speed * 60:,.0f}/min   {format_size(stats.bytes)}"),
+        ("queue", f"{now.queued:,} URLs on {now.servers:,} servers   {now.known:,} known"),
+        (
+            "connections",
+            f"{now.visits} at work   {stats.connections:,} opened   {stats.requests:,} requests",
+        ),
+    ]
+    other = {
+        status: count for status, count in stats.fetched.items() if not status.startswith("2")
+    } | stats.failed
+    if other or stats.redirected or stats.excluded:
+        problems = [
+            f"{reason} {count:,}"
+            for reason, count in sorted(other.items(), key=lambda item: -item[1])[:6]
+        ]
+        skipped = [f"{reason} {count:,}" for reason, count in stats.excluded.most_common(3)]
+        redirected = [f"redirected {stats.redirected:,}"] if stats.redirected else []
+        rows.append(("other", "   ".join(problems + redirected + skipped)))
+    if now.waiting:
+        rows.append(("waiting", f"for {now.waiting}"))
+    if left := remaining(now, speed):
+        rows.append(("left", f"about {format_duration(left)}"))
+    return rows
+
+
+def remaining(now: Snapshot, speed: float) -> float | None:
+    """Return the seconds until a limit ends the crawl at its present speed; None where no limit gives a time."""
+    times = []
+    if now.max_time is not None:
+        times.append(now.max_time - now.elapsed)
+    if now.max_pages is not None and speed > 0:
+        times.append((now.max_pages - now.stats.pages) / speed)
+    return max(0.0, min(times)) if times else None

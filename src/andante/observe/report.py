@@ -1,0 +1,36 @@
+"""The summary at the end of a crawl, and what ``andante status`` says of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from andante.observe.stats import Stats
+from andante.units import format_duration, format_size
+
+
+def summary(stats: Stats, *, known: int, queued: int, servers: int, outputs: Iterable[Path]) -> str:
+    """Return the lines of a summary; its URL counts add up to those known."""
+    lines = [
+        f"{stats.pages:,} pages, {format_size(stats.bytes)}, in {format_duration(stats.seconds)}"
+        + (f" ({stats.pages / stats.seconds:,.1f} pages/s)" if stats.seconds > 0 else ""),
+        f"{stats.requests:,} requests on {stats.connections:,} connections to {servers:,} servers",
+        "",
+        f"{known:>9,} URLs known, of which",
+    ]
+    lines += [f"{count:>9,} {label}" for label, count in _states(stats, known, queued)]
+    lines += ["", *(f"output: {path} ({format_size(_size(path))})" for path in outputs)]
+    return "\n".join(lines)
+
+
+def _states(stats: Stats, known: int, queued: int) -> list[tuple[str, int]]:
+    rows = [(f"fetched, status {status}", count) for status, count in sorted(stats.fetched.items())]
+    rows += [("redirected to another URL", stats.redirected)]
+    rows += [(f"failed: {reason}", count) for reason, count in stats.failed.most_common()]
+    rows += [(f"excluded: {reason}", count) for reason, count in stats.excluded.most_common()]
+    rows += [("queued", queued), ("in hand when it stopped", known - stats.ended - queued)]
+    return [(label, count) for label, count in rows if count]
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

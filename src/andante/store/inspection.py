@@ -1,0 +1,72 @@
+"""A look at a job from outside, while it runs or not."""
+
+from __future__ import annotations
+
+import fcntl
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from andante.store.job import JOURNAL
+from andante.store.journal import Ended, JobError, Journal
+
+_LARGEST = 10
+
+
+class Inspection(msgspec.Struct, kw_only=True):
+    """What a job held at its last commit."""
+
+    stats: dict[str, Any]
+    known: int
+    queued: int
+    servers: int
+    """Servers that have URLs waiting."""
+    largest: list[tuple[str, int]]
+    """The servers with most URLs waiting, and how many."""
+    outputs: list[Path]
+    ended: list[Ended]
+    """URLs that ended without a page."""
+    is_running: bool
+
+
+def inspect(directory: Path) -> Inspection:
+    """Read a job without changing it.
+
+    Raises:
+        JobError: there is no job, it is damaged, or of another version.
+    """
+    path = directory / JOURNAL
+    if not path.exists():
+        message = f"{directory} holds no job: there is no {JOURNAL} in it"
+        raise JobError(message)
+    journal = Journal(path, read_only=True)
+    try:
+        queues: Counter[str] = Counter()
+        for block in journal.blocks():
+            queues[block.server] += block.size - int.from_bytes(block.done, "little").bit_count()
+        meta = journal.meta()
+        return Inspection(
+            stats=meta.get("stats", {}),
+            known=sum(map(len, journal.fingerprints())) // 8,
+            queued=queues.total(),
+            servers=len(queues),
+            largest=queues.most_common(_LARGEST),
+            outputs=[Path(output) for output in meta.get("positions", ())],
+            ended=list(journal.ended()),
+            is_running=_is_locked(directory / "lock"),
+        )
+    finally:
+        journal.close()
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False

@@ -1,0 +1,228 @@
+"""The job: the directory that holds one crawl, with its lock, its journal and its outputs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from andante.frontier import Block, Frontier, Link
+from andante.frontier.block import decode_done, decode_links, encode_done, encode_links
+from andante.page import Page
+from andante.store.journal import Batch, Ended, JobError, Journal, ServerState, fingerprint_chunks
+from andante.store.lock import Lock
+from andante.store.output import Output, OutputDamaged, Position, open_output
+
+JOURNAL = "journal.sqlite"
+
+
+class Job:
+    """An open job. Pages, ended URLs and links gather in memory; a commit writes them together, or nothing of them.
+
+    Args:
+        directory: made if it is not there.
+        outputs: where pages go; the same at each start.
+        warc_size: bytes at which a WARC file is full.
+        about: what the outputs say of the crawl: ``user_agent``, ``robots``.
+
+    Raises:
+        JobError: the directory cannot be used, the job is damaged or of another version, or another process has it.
+    """
+
+    def __init__(
+        self, directory: Path, outputs: Sequence[Path], *, warc_size: int, about: dict[str, str]
+    ) -> None:
+        self.directory = directory
+        _prepare(directory, outputs)
+        self._lock = Lock(directory / "lock")
+        try:
+            self._journal = Journal(directory / JOURNAL)
+            self._meta = self._journal.meta()
+            self.outputs = self._open_outputs(outputs, warc_size=warc_size, about=about)
+            if "positions" not in self._meta:  # from here on what is in the files is the job's own
+                self._journal.commit(Batch(meta={"positions": self._positions()}))
+        except BaseException:
+            self._lock.release()
+            raise
+        self._states = self._journal.servers()
+        self._records: list[list[bytes]] = [[] for _ in self.outputs]
+        self._ended: list[Ended] = []
+        self._changed: set[str] = set()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="andante-store")
+        self.pending = 0
+        """Bytes of output that wait for the next commit."""
+
+    @property
+    def is_new(self) -> bool:
+        """Nothing was ever committed to it."""
+        return "stats" not in self._meta
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """The counts as last committed when the job was opened."""
+        return dict(self._meta.get("stats", {}))
+
+    @property
+    def seeds(self) -> list[str]:
+        """The seeds of all starts, and the hosts that they moved to."""
+        return list(self._meta.get("seeds", ()))
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files of the outputs."""
+        return [output.path for output in self.outputs]
+
+    @property
+    def wants_title(self) -> bool:
+        """Some output writes the titles of pages."""
+        return any(output.sink.wants_title for output in self.outputs)
+
+    # Reading
+
+    def restore(self, frontier: Frontier, *, now: float, wall: float) -> None:
+        """Fill the frontier of a job that goes on. Each server waits a full pause, for it may have been asked a moment ago."""
+        blocks = (
+            (row.server, Block(row.number, size=row.size, done=decode_done(row.done)))
+            for row in self._journal.blocks()
+        )
+        frontier.restore(blocks, fingerprint_chunks(self._journal.fingerprints()))
+        for key, server in frontier.servers.items():
+            state = self._states.get(key, ServerState())
+            pace = server.origin_pace
+            pace.delay = max(pace.delay, state.crawl_delay)
+            pace.hold(now + max(pace.interval, pace.delay, state.hold_until - wall))
+
+    def load(self, block: Block) -> list[Link]:
+        """Read the links of a stored block."""
+        return decode_links(self._journal.links(block.number))
+
+    # Writing, in memory
+
+    def write(self, page: Page, *, redirect: bool = False) -> None:
+        """Add a page to the outputs; a redirect only to those that keep all responses."""
+        for output, records in zip(self.outputs, self._records, strict=True):
+            if not redirect or output.sink.wants_redirects:
+                record = output.sink.encode(page)
+                records.append(record)
+                self.pending += len(record)
+
+    def end(self, ended: Ended) -> None:
+        """Add a URL that ended without a page."""
+        self._ended.append(ended)
+
+    def hold(self, server: str, until: float) -> None:
+        """Remember that a server is to be left alone until ``until``, seconds since 1970."""
+        self._state(server).hold_until = until
+
+    def crawl_delay(self, server: str, seconds: float) -> None:
+        """Remember the Crawl-delay of a server."""
+        self._state(server).crawl_delay = seconds
+
+    def _state(self, server: str) -> ServerState:
+        self._changed.add(server)
+        return self._states.setdefault(server, ServerState())
+
+    # Writing, to disk
+
+    async def commit(self, frontier: Frontier, **meta: Any) -> None:
+        """Write all that has gathered, in the store's thread.
+
+        Raises:
+            OSError: the disk is full or failing; the commit before this one stands.
+        """
+        changes = frontier.changes()
+        sealed = [(server.key, block, encode_done(block.done)) for server, block in changes.sealed]
+        batch = Batch(
+            done=[(encode_done(block.done), block.number) for block in changes.progressed],
+            finished=[(block.number,) for block in changes.finished],
+            fingerprints=changes.fingerprints,
+            servers=[(key, self._states[key]) for key in self._changed],
+            ended=self._ended,
+            meta=meta,
+        )
+        records, written = self._records, self.pending
+        self._records = [[] for _ in self.outputs]
+        self._ended = []
+        self._changed = set()
+        await asyncio.get_running_loop().run_in_executor(
+            self._thread, self._write, batch, sealed, records
+        )
+        self.pending -= written
+        frontier.committed(changes)
+
+    def _write(
+        self, batch: Batch, sealed: list[tuple[str, Block, bytes]], records: list[list[bytes]]
+    ) -> None:
+        for output, chunk in zip(self.outputs, records, strict=True):
+            output.append(chunk)
+            output.sync()
+        batch.meta["positions"] = self._positions()
+        batch.blocks = [
+            (block.number, server, block.size, done, encode_links(block.links or []))
+            for server, block, done in sealed
+        ]
+        self._journal.commit(batch)
+
+    def _positions(self) -> dict[str, Position]:
+        return {str(output.path): output.position for output in self.outputs}
+
+    def finish(self) -> None:
+        """The crawl is done: complete outputs that are only readable when complete."""
+        for output in self.outputs:
+            output.finish()
+
+    def close(self) -> None:
+        """Close all files and let others take the job."""
+        self._thread.shutdown()
+        for output in self.outputs:
+            output.close()
+        self._journal.close()
+        self._lock.release()
+
+    # Opening
+
+    def _open_outputs(
+        self, paths: Sequence[Path], *, warc_size: int, about: dict[str, str]
+    ) -> list[Output]:
+        positions: dict[str, Any] | None = self._meta.get("positions")
+        absolute = [path.absolute() for path in paths]
+        if positions is not None and set(positions) != {str(path) for path in absolute}:
+            message = f"{self.directory} writes {', '.join(positions) or 'no output'}: go on with the same --output, or start another --job directory"
+            raise JobError(message)
+        outputs: list[Output] = []
+        try:
+            for path in absolute:
+                position = positions[str(path)] if positions is not None else None
+                outputs.append(
+                    open_output(path, position=position, size_max=warc_size, about=about)
+                )
+        except (OutputDamaged, OSError, ValueError) as error:
+            for output in outputs:
+                output.close()
+            raise JobError(str(error)) from error
+        return outputs
+
+
+def _prepare(directory: Path, outputs: Sequence[Path]) -> None:
+    """Make the directory of a new job, having looked that nothing is in its way."""
+    if (directory / JOURNAL).exists():
+        return
+    try:
+        if directory.exists() and any(
+            path.name not in ("lock", JOURNAL + ".new") for path in directory.iterdir()
+        ):
+            message = f"{directory} holds other files and no job: give an empty or new directory with --job"
+            raise JobError(message)
+        for path in outputs:
+            if path.exists():
+                message = f"{path} is there already: name another --output, or go on with the job that writes it"
+                raise JobError(message)
+            if path.parent != directory and not path.parent.is_dir():
+                message = f"cannot write {path}: there is no directory {path.parent}"
+                raise JobError(message)
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"cannot use {directory} as a job directory: {error.strerror}"
+        raise JobError(message) from None

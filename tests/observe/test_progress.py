@@ -1,0 +1,64 @@
+import io
+from collections import Counter
+
+import pytest
+
+from andante.observe.progress import LiveProgress, PlainProgress, Snapshot, panel_rows, remaining
+from andante.observe.stats import Stats
+
+STATS = Stats(
+    fetched=Counter({"200": 1204, "404": 17}),
+    redirected=31,
+    failed=Counter({"reset": 2}),
+    excluded=Counter(robots=249),
+    requests=1262,
+    connections=214,
+    bytes=18_300_000,
+)
+NOW = Snapshot(
+    stats=STATS, known=3811, queued=2310, servers=14, visits=9, elapsed=41.0, max_pages=2000
+)
+
+
+def test_a_plain_line():
+    stream = io.StringIO()
+    progress = PlainProgress(stream)
+    with progress:
+        progress.update(NOW)
+    assert (
+        stream.getvalue()
+        == "41 s: 1,204 pages (0.0/s), 2,310 queued on 14 servers, 9 connections, 18.3 MB, 2 failed\n"
+    )
+
+
+def test_the_panel_says_what_matters():
+    assert panel_rows(NOW, 61.8) == [
+        ("pages", "1,204 of 2,000   61.8/s   3,708/min   18.3 MB"),
+        ("queue", "2,310 URLs on 14 servers   3,811 known"),
+        ("connections", "9 at work   214 opened   1,262 requests"),
+        ("other", "404 17   reset 2   redirected 31   robots 249"),
+        ("left", "about 13 s"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "speed", "expected"),
+    [
+        ({}, 5.0, None),
+        ({"max_pages": 1304}, 10.0, 10.0),
+        ({"max_pages": 1304}, 0.0, None),
+        ({"max_time": 60.0}, 0.0, 19.0),
+        ({"max_time": 60.0, "max_pages": 1304}, 10.0, 10.0),
+        ({"max_time": 30.0}, 0.0, 0.0),
+    ],
+)
+def test_the_time_left_is_the_nearest_limits(limits, speed, expected):
+    now = Snapshot(stats=STATS, known=0, queued=0, servers=0, visits=0, elapsed=41.0, **limits)
+    assert remaining(now, speed) == expected
+
+
+def test_the_live_panel_draws():
+    stream = io.StringIO()
+    with LiveProgress(stream) as progress:
+        progress.update(NOW)
+        assert "1,204 of 2,000" in stream.getvalue()

@@ -1,0 +1,201 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from andante import url as urls
+
+CANONICAL = [
+    ("HTTP://Example.COM", "http://example.com/"),
+    ("http://example.com:80/a/../b/./c", "http://example.com/b/c"),
+    ("https://example.com:443", "https://example.com/"),
+    ("https://example.com:8443/x", "https://example.com:8443/x"),
+    ("http://example.com/a#part", "http://example.com/a"),
+    ("http://example.com/?q=a b", "http://example.com/?q=a%20b"),
+    ("http://example.com/ä?ü", "http://example.com/%C3%A4?%C3%BC"),
+    ("http://bücher.example/", "http://xn--bcher-kva.example/"),
+    ("http://[2001:DB8::1]:8080/", "http://[2001:db8::1]:8080/"),
+    ("http://0x7f.1/", "http://127.0.0.1/"),
+    ("  http://example.com/\n", "http://example.com/"),
+    ("http://exa\tmple.com/", "http://example.com/"),
+    ("http:\\\\example.com\\a", "http://example.com/a"),
+    ("http://example.com/?", "http://example.com/?"),
+    ("http://example.com/%7Euser", "http://example.com/%7Euser"),
+]
+
+REFUSED = [
+    "",
+    "example.com",
+    "/path",
+    "mailto:a@example.com",
+    "javascript:alert(1)",
+    "file:///etc/passwd",
+    "ftp://example.com/",
+    "data:text/html,x",
+    "http://",
+    "http://[::1",
+    "http://exa mple.com/",
+    "http://user@example.com/",
+    "http://user:secret@example.com/",
+    "http://example.com:99999/",
+    "http://example.com/" + "a" * 2000,
+    "http://a\0b/",
+]
+
+
+@pytest.mark.parametrize(("raw", "expected"), CANONICAL)
+def test_canonical_form(raw, expected):
+    assert urls.canonical(raw) == expected
+
+
+@pytest.mark.parametrize("raw", REFUSED)
+def test_what_cannot_be_fetched_has_no_canonical_form(raw):
+    assert urls.canonical(raw) is None
+
+
+@given(st.text(max_size=60), st.sampled_from(["http://a.example/b/c?d", "https://[::1]:81/"]))
+def test_canonical_form_is_a_fixed_point(raw, base):
+    url = urls.canonical(raw, base)
+    if url is not None:
+        assert urls.canonical(url) == url
+        assert "#" not in url
+        parts = urls.parts(url)
+        assert url == urls.origin(url) + parts.target
+        assert 0 <= parts.port < 65536
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://example.com/", ("http", "example.com", 80, "/")),
+        ("https://example.com/a?b", ("https", "example.com", 443, "/a?b")),
+        ("http://example.com:81/", ("http", "example.com", 81, "/")),
+        ("https://[::1]/", ("https", "::1", 443, "/")),
+        ("https://[::1]:8443/x", ("https", "::1", 8443, "/x")),
+    ],
+)
+def test_parts(url, expected):
+    assert urls.parts(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("www.example.co.uk", "example.co.uk"),
+        ("a.b.example.com", "example.com"),
+        ("example.com", "example.com"),
+        ("localhost", "localhost"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("co.uk", "co.uk"),
+    ],
+)
+def test_site_is_the_registrable_domain(host, expected):
+    assert urls.site(host) == expected
+
+
+def test_fingerprints_are_stable():
+    """They are stored: another value would forget every known URL."""
+    assert urls.fingerprint("http://example.com/").hex() == "b97a010e03af1e2b"
+
+
+SCOPES = [
+    ("host", "http://www.example.com/x", True),
+    ("host", "https://www.example.com:8443/", True),
+    ("host", "http://example.com/", False),
+    ("host", "http://www.example.com.evil.test/", False),
+    ("site", "http://example.com/", True),
+    ("site", "http://a.b.example.com/", True),
+    ("site", "http://example.org/", False),
+    ("any", "http://example.org/", True),
+]
+
+
+@pytest.mark.parametrize(("kind", "url", "expected"), SCOPES)
+def test_scope(kind, url, expected):
+    scope = urls.Scope(kind)
+    scope.add("http://www.example.com/")
+    assert scope.admits(url) is expected
+
+
+def test_scope_grows_with_its_seeds():
+    scope = urls.Scope("host")
+    scope.add("http://a.example/")
+    assert not scope.admits("http://b.example/")
+    scope.add("http://b.example/")
+    assert scope.admits("http://b.example/")
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "url", "expected"),
+    [
+        (["/docs/"], [], "http://a.example/docs/x", True),
+        (["/docs/"], [], "http://a.example/blog/", False),
+        (["/docs/", r"\.pdf$"], [], "http://a.example/x.pdf", True),
+        ([], [r"\?"], "http://a.example/x?y", False),
+        (["/docs/"], ["old"], "http://a.example/docs/old", False),
+    ],
+)
+def test_include_and_exclude(include, exclude, url, expected):
+    scope = urls.Scope("any", include=include, exclude=exclude)
+    assert scope.admits(url) is expected
+
+
+def decode(href, encoding):
+    return href if isinstance(href, str) else href.decode(encoding)
+
+
+HREFS = [
+    b"x",
+    b"#part",
+    b"",
+    b"?q",
+    b"../y",
+    b"x#part",
+    b"mailto:a",
+    b"//h.example/p",
+    b" #z",
+    b"x",
+    b"http://[",
+]
+RESOLVED = [
+    "http://a.example/b/x",
+    "http://a.example/b/c?d",
+    "http://a.example/b/c?q",
+    "http://a.example/y",
+    "http://h.example/p",
+]
+
+
+def test_links_are_resolved_in_order_each_once():
+    resolver = urls.LinkResolver(decode)
+    assert resolver.resolve("http://a.example/b/c?d", HREFS, "utf-8") == RESOLVED
+    assert resolver.resolve("http://a.example/b/c?d", HREFS, "utf-8") == RESOLVED, "from the memo"
+
+
+@given(
+    st.lists(
+        st.sampled_from([*HREFS, b"?", b"\t?x", b"/", b".", b"..", b"a/b?c", b"http:d", b"/\\h"]),
+        max_size=8,
+    ),
+    st.sampled_from(
+        [
+            "http://a.example/",
+            "http://a.example/b/",
+            "http://a.example/b/c",
+            "http://a.example/b/d?e/f",
+            "https://a.example/b/",
+        ]
+    ),
+)
+def test_the_memo_changes_nothing(hrefs, base):
+    warm = urls.LinkResolver(decode)
+    for other in ("http://a.example/", "http://a.example/b/c", "http://a.example/b/x?y", base):
+        result = warm.resolve(other, hrefs, "utf-8")
+    fresh = dict.fromkeys(urls.canonical(href.decode(), base) for href in hrefs)
+    assert result == [url for url in fresh if url]
+
+
+def test_the_memo_is_bounded():
+    resolver = urls.LinkResolver(decode, size_max=100)
+    for number in range(1000):
+        resolver.resolve("http://a.example/", [b"%d" % number], "utf-8")
+        assert sum(map(len, resolver._memos.values())) <= 102
