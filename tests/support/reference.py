@@ -22,12 +22,18 @@ def reference_hrefs(text: str) -> tuple[list[str], str | None]:
         if node.tag == "base" and base is None and "href" in attributes:
             base = attributes["href"] or ""
         elif node.tag == "meta" and (attributes.get("http-equiv") or "").lower() == "refresh":
-            match = re.match(r"\s*\d[\d.]*\s*[;,]?\s*url\s*=\s*[\"']?([^\"']*)", attributes.get("content") or "", re.I)
+            match = re.match(
+                r"\s*\d[\d.]*\s*[;,]?\s*url\s*=\s*[\"']?([^\"']*)",
+                attributes.get("content") or "",
+                re.IGNORECASE,
+            )
             if match:
                 found.append(match[1])
         elif name is not None and name in attributes:
             value = attributes[name] or ""
-            if node.tag == "link" and _RELATIONS.isdisjoint((attributes.get("rel") or "").lower().split()):
+            if node.tag == "link" and _RELATIONS.isdisjoint(
+                (attributes.get("rel") or "").lower().split()
+            ):
                 continue
             if node.tag in {"iframe", "frame"} and not value:
                 continue
@@ -39,7 +45,7 @@ def resolve(hrefs: list[str], url: str, base: str | None) -> list[str]:
     """Return canonical URLs without fragments, each once, in order; what is no URL is left out."""
     if base is not None:
         joined = _join(url, base)
-        url = joined if joined else url
+        url = joined or url
     joined_urls = (_join(url, href) for href in hrefs)
     return list(dict.fromkeys(link for link in joined_urls if link))
 

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from andante.parse import sitemap
+from andante.parse.sitemap import MAX_ENTRIES, parse_sitemap
+
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def test_urlset():
+    body = f"""\n<?xml version="1.0" encoding="UTF-8"?><urlset {NAMESPACE} xmlns:image="urn:i">
+    <url><loc> http://h/a?x=1&amp;y=2 </loc><lastmod>2020-01-01</lastmod><image:image><image:loc>http://h/i</image:loc></image:image></url>
+    <url><loc><![CDATA[http://h/b]]></loc></url><url><loc/></url></urlset>"""
+    found = parse_sitemap(body.encode())
+    assert (found.kind, found.locs, found.problem) == (
+        "urlset",
+        ["http://h/a?x=1&y=2", "http://h/b"],
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "locs"),
+    [
+        (
+            "<sitemapindex><sitemap><loc>http://h/1.xml</loc></sitemap></sitemapindex>",
+            "index",
+            ["http://h/1.xml"],
+        ),
+        (
+            "<rss><channel><link>http://h/</link><item><link>http://h/1</link></item></channel></rss>",
+            "feed",
+            ["http://h/1"],
+        ),
+        (
+            "<feed><link href='http://h/'/><entry><link rel='self' href='s'/><link href='http://h/1'/></entry></feed>",
+            "feed",
+            ["http://h/1"],
+        ),
+        ("http://h/1\r\n\n https://h/2 \nnonsense", "text", ["http://h/1", "https://h/2"]),
+        ("\ufeffhttp://h/1", "text", ["http://h/1"]),
+        ("\ufeff<urlset><url><loc>http://h/1</loc></url></urlset>", "urlset", ["http://h/1"]),
+    ],
+)
+def test_other_forms(body, kind, locs):
+    found = parse_sitemap(body.encode())
+    assert (found.kind, found.locs, found.problem) == (kind, locs, "")
+
+
+def test_utf_16():
+    assert parse_sitemap(
+        "<urlset><url><loc>http://h/é</loc></url></urlset>".encode("utf-16")
+    ).locs == ["http://h/é"]
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (
+            b"<!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;'>]><urlset><url><loc>&b;</loc></url></urlset>",
+            "document type",
+        ),
+        (b"<!DOCTYPE urlset SYSTEM 'file:///etc/passwd'><urlset/>", "document type"),
+        (b"<html><body/></html>", "root element is html"),
+        (b"<urlset><a>" + b"<a>" * 100_000, "deep"),
+        (b"<urlset><url><loc>http://h/1</urlset>", "not well-formed"),
+        (b"<?xml version='1.0' encoding='nonsense'?><urlset/>", "not well-formed"),
+        (b"", "neither XML"),
+        (b"\x00\x01\xff", "neither XML"),
+        (b"\xff\xfe", "not well-formed"),
+    ],
+)
+def test_bad_input_is_a_value_with_a_reason(body, problem):
+    found = parse_sitemap(body)
+    assert problem in found.problem
+    assert found.locs == []
+
+
+def test_what_came_before_the_fault_counts():
+    found = parse_sitemap(b"<urlset><url><loc>http://h/1</loc></url><url>")
+    assert found.locs == ["http://h/1"]
+    assert "not well-formed" in found.problem
+
+
+@pytest.mark.parametrize("form", ["<urlset>%s</urlset>", "%s"])
+def test_entries_are_limited(form):
+    entry = "http://h/1\n" if form == "%s" else "<url><loc>http://h/1</loc></url>"
+    found = parse_sitemap((form % (entry * (MAX_ENTRIES + 5))).encode())
+    assert len(found.locs) == MAX_ENTRIES
+    assert "more than 50000 entries" in found.problem
+    assert parse_sitemap((form % (entry * MAX_ENTRIES)).encode()).problem == ""
+
+
+def test_size_is_limited(monkeypatch):
+    monkeypatch.setattr(sitemap, "MAX_BYTES", 10)
+    assert "larger than 10 bytes" in parse_sitemap(b"http://h/12").problem
+
+
+@given(st.binary(max_size=300))
+def test_never_raises(body):
+    parse_sitemap(body)
+    parse_sitemap(b"<urlset><url><loc>" + body)
