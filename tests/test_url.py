@@ -199,3 +199,19 @@ def test_the_memo_is_bounded():
     for number in range(1000):
         resolver.resolve("http://a.example/", [b"%d" % number], "utf-8")
         assert sum(map(len, resolver._memos.values())) <= 102
+
+
+segments = st.lists(
+    st.sampled_from(["..", "a", "b-c", "d.html", "_", "1", ".", "x.y.z", "", "%2e", "e:f"]),
+    min_size=1,
+    max_size=7,
+)
+
+
+@given(segments.map("/".join), segments.map("/".join), st.sampled_from(["", "?q/r", "?"]))
+def test_plain_relative_paths_are_joined_as_the_standard_says(href, path, query):
+    base = urls.canonical(f"http://a.example/{path}{query}")
+    expected = urls.canonical(href, base)
+    assert urls.LinkResolver(decode).resolve(base, [href.encode()], "utf-8") == (
+        [expected] if expected else []
+    )

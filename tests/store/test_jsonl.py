@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from andante.store.jsonl import JsonlSink
-from support.pages import make_page, pages
+from support.fetched import make_page, pages
 
 LINE = (
     b'{"url":"http://a.example/old","final_url":"http://a.example/page?q=1","status":200,"content_type":"text/html",'

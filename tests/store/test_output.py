@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from andante.store.output import Output, OutputDamaged, open_output
-from support.pages import make_page
+from support.fetched import make_page
 
 
 class PlainSink:

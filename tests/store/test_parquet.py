@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from andante.store import parquet
 from andante.store.output import OutputDamaged, open_output
-from support.pages import make_page, pages
+from support.fetched import make_page, pages
 
 
 def append(output, some):

@@ -13,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 from warcio.checker import Checker
 
 from andante.store.warc import WarcSink
-from support.pages import make_page, pages
+from support.fetched import make_page, pages
 
 
 def read(data):
