@@ -1,313 +1,66 @@
-"""Pages for tests: generated ones that love trouble, and the real ones of Debian's documentation packages."""
-
-from __future__ import annotations
-
-from functools import cache
-from pathlib import Path
+"""Pages to write: a plain one to vary, and arbitrary ones for properties."""
 
 from hypothesis import strategies as st
 
-SITES = {
-    "postgresql": Path("/usr/share/doc/postgresql-doc-15/html"),
-    "python": Path("/usr/share/doc/python3.11/html"),
-    "openjdk": Path("/usr/share/doc/openjdk-17-jre-headless/api"),
-}
+from andante.page import Page
 
 
-@cache
-def site_pages(name: str, *, every: int = 1) -> list[Path]:
-    """Return every n-th page of an installed documentation package, in a fixed order; none where it is missing."""
-    return sorted(SITES[name].rglob("*.html"))[::every]
+def make_page(**changes):
+    """Return a small page, with some of its fields changed."""
+    fields = {
+        "url": "http://a.example/old",
+        "final_url": "http://a.example/page?q=1",
+        "status": 200,
+        "reason": "OK",
+        "headers": [(b"Content-Type", b"Text/HTML; charset=utf-8"), (b"Content-Length", b"13")],
+        "request": b"GET /page?q=1 HTTP/1.1\r\nHost: a.example\r\n\r\n",
+        "payload": b"<p>Hello.</p>",
+        "body": b"<p>Hello.</p>",
+        "fetched_at": 1_700_000_000.123456,
+        "elapsed": 0.25,
+        "address": "192.0.2.7",
+        "depth": 2,
+        "referrer": "http://a.example/",
+        "title": "Hello",
+        "links": ["http://a.example/1", "http://b.example/2"],
+    }
+    return Page(**(fields | changes))
 
 
-_text = st.sampled_from(
+_token = st.text("!#$%&'*+-.^_`|~abcXYZ019", min_size=1).map(str.encode)
+_value = st.text([chr(n) for n in range(32, 256) if n != 127]).map(
+    lambda text: text.encode("latin-1").strip()
+)
+_framing = st.sampled_from(
     [
-        "x",
-        " ",
-        "\n",
-        "\r\n",
-        "é",
-        "\x00",
-        ">",
-        "<",
-        "<<",
-        "<3",
-        "a < b",
-        "<!",
-        "<?",
-        "</",
-        "</>",
-        "<a",
-        "<a ",
-        "<![CDATA[",
-        "]]>",
-        "-->",
-        "->",
-        '"',
-        "'",
-        "=",
-        "&",
-        "&amp;",
-        '&lt;a href="t">',
-        ' href="t" ',
-        "/",
+        (b"Content-Length", b"5"),
+        (b"content-length", b"0"),
+        (b"Transfer-Encoding", b"chunked"),
+        (b"TRANSFER-ENCODING", b"gzip, chunked"),
+        (b"Content-Encoding", b"gzip"),
     ]
 )
-_name = st.sampled_from(
-    ["a"] * 12
-    + [
-        "A",
-        "area",
-        "link",
-        "base",
-        "meta",
-        "iframe",
-        "frame",
-        "frameset",
-        "title",
-        "textarea",
-        "script",
-        "SCRIPT",
-        "style",
-    ]
-    + [
-        "noscript",
-        "xmp",
-        "plaintext",
-        "noembed",
-        "noframes",
-        "template",
-        "svg",
-        "math",
-        "select",
-        "option",
-        "table",
-        "tr",
-        "td",
-    ]
-    + [
-        "colgroup",
-        "caption",
-        "p",
-        "div",
-        "b",
-        "font",
-        "nobr",
-        "form",
-        "button",
-        "object",
-        "img",
-        "path",
-        "g",
-        "foreignObject",
-    ]
-    + ["head", "body", "html", "abbr", "li", "custom-el"]
-)
-_space = st.sampled_from([" "] * 8 + ["\n", "\t", "  ", "/", " / ", "", "\f"])
-_attribute_name = st.sampled_from(
-    ["href"] * 6
-    + [
-        "HREF",
-        "data-href",
-        "xlink:href",
-        "hreflang",
-        "src",
-        "rel",
-        "class",
-        "title",
-        "name",
-        "content",
-    ]
-    + ["http-equiv", 'x"y', "q'", "=w", "<a", "hr\0ef", "é"]
-)
-_value = st.sampled_from(
-    [
-        "1",
-        "2",
-        "x y",
-        "",
-        "#f",
-        "a#b",
-        "?a=1&copy=2",
-        "&amp;",
-        "&#x26;q",
-        "&#38;",
-        "&lt",
-        "&notit;",
-        "&bogus;",
-        "&",
-        "&#",
-        "a&",
-        "&#0;",
-        "&#x80;",
-        ">",
-        "<",
-        "a>b",
-        "<a href=q>",
-        " href=",
-        'href="',
-        "=",
-        "'",
-        '"',
-        "/",
-        "é",
-        "\x00",
-        "\r",
-        "next",
-        "nofollow",
-        "noindex",
-        "0;url=r",
-        "refresh",
-        "robots",
-    ]
-)
-_assignment = st.sampled_from(['="{}"'] * 6 + ["='{}'", "={}", ' = "{}"', "", '="{}', "='{}"])
-
-
-@st.composite
-def _attribute(draw: st.DrawFn) -> str:
-    return draw(_space) + draw(_attribute_name) + draw(_assignment).format(draw(_value))
-
-
-@st.composite
-def _tag(draw: st.DrawFn) -> str:
-    attributes = "".join(draw(st.lists(_attribute(), max_size=3)))
-    end = draw(st.sampled_from([">"] * 8 + ["/>", " >", "\n>", ""]))
-    return draw(st.sampled_from(["<", "<", "</"])) + draw(_name) + attributes + end
-
-
-_comment = st.builds(
-    lambda parts, end: "<!--" + "".join(parts) + end,
-    st.lists(
-        st.sampled_from(
-            [
-                "x",
-                " ",
-                "-",
-                "--",
-                ">",
-                "->",
-                "!",
-                "<!--",
-                '<a href="c">',
-                "<link rel=next href=1>",
-                ' href="z"',
-            ]
-        ),
-        max_size=3,
-    ),
-    st.sampled_from(["-->"] * 4 + ["--!>", "->", ">", ""]),
-)
-_raw_text = st.builds(
-    lambda name, parts, end: f"<{name}>{''.join(parts)}</{name}{end}",
-    st.sampled_from(
-        ["script", "style", "title", "textarea", "SCRIPT", "svg", "template", "noscript"]
-    ),
-    st.lists(
-        st.sampled_from(
-            [
-                "x",
-                "<",
-                "</",
-                "<!--",
-                "-->",
-                "<script>",
-                "</script",
-                "</style>",
-                '<a href="r">',
-                ' href="r"',
-                "i<n",
-            ]
-        )
-        | st.sampled_from(
-            [
-                "</div>",
-                '<path d="x"/>',
-                "<g>",
-                "</g>",
-                "<title>t</title>",
-                '<link rel="next" href="l">',
-            ]
-        ),
-        max_size=3,
-    ),
-    st.sampled_from([">"] * 6 + [" >", "/>", ""]),
-)
-_plain_body = st.sampled_from(
-    [
-        "text",
-        " ",
-        "&amp;",
-        '<a href="{}">',
-        '<a class="b c" href="{}">',
-        '<a\nhref="{}" title="t>">',
-        "</a>",
-        "<p>",
-        "</p>",
-        "<b>",
-        "</b>",
-        "<table><tr><td>",
-        "</table>",
-        "<!-- c -->",
-        '<svg viewBox="0 0"><path d="M"/><title>t</title></svg>',
-        "<br/>",
-        "a < b",
-        '<img alt="<b>">',
-        "<script>if (a<b) c()</script>",
-        "<style>p{color:red}</style>",
-        "<textarea>x</textarea>",
-        '<a name="n">',
-        "<div hidden>",
-        "<noscript>",
-    ]
-)
-_plain_head = st.sampled_from(
-    [
-        "<title>t &amp; u</title>",
-        '<meta charset="utf-8">',
-        '<meta name="robots" content="noindex, nofollow">',
-        "\n",
-        "<!-- <b> -->",
-        '<link rel="next" href="{}"/>',
-        '<link href="{}" rel=canonical>',
-        '<link rel="stylesheet" href="s.css">',
-        '<base href="/b/">',
-        '<meta http-equiv="refresh" content="3; URL=r">',
-        "<script src='s'></script>",
-        '<noscript><link rel="next" href="{}"></noscript>',
-    ]
+urls = st.builds(
+    lambda path: f"http://a.example/{path}",
+    st.text("abc/?&=%é中", max_size=40) | st.just("x" * 3000),
 )
 
-
-@st.composite
-def _filled(draw: st.DrawFn, pieces: st.SearchStrategy[str], size: int) -> str:
-    values = st.sampled_from(
-        ["1", "2/x", "?a=1&amp;b=2", "?a&copy=2", "#f", "p#f", "&#109;", "a&", "é", ""]
-    )
-    return "".join(
-        piece.replace("{}", draw(values)) for piece in draw(st.lists(pieces, max_size=size))
-    )
-
-
-@st.composite
-def pages(draw: st.DrawFn) -> str:
-    """Draw a page: a plain frame with more or less trouble in it."""
-    trouble = st.one_of(_text, _tag(), _tag(), _comment, _raw_text)
-    start = draw(
-        st.sampled_from(
-            [
-                "",
-                "<!DOCTYPE html>",
-                '<?xml version="1.0"?>',
-                '<!doctype a ">" b>',
-                "<!DOCTYPE <link href>",
-            ]
-        )
-    )
-    head = draw(_filled(_plain_head, 4)) + "".join(
-        draw(st.lists(trouble, max_size=draw(st.sampled_from([0, 0, 0, 1]))))
-    )
-    body = draw(_filled(_plain_body, 6))
-    more = "".join(draw(st.lists(trouble, max_size=draw(st.sampled_from([0, 0, 1, 6])))))
-    end = draw(st.sampled_from(["</body></html>\n", "</p>", "<!-- e -->", ""]))
-    return f"{start}<html><head>{head}</head><body>{body}{more}{end}"
+pages = st.builds(
+    make_page,
+    url=urls,
+    final_url=urls,
+    status=st.integers(200, 999),
+    reason=st.text([chr(n) for n in range(32, 256) if n != 127], max_size=20).map(str.strip),
+    headers=st.lists(st.tuples(_token, _value) | _framing, max_size=8),
+    payload=st.binary(max_size=2000) | st.sampled_from([b"\r\n\r\n", b"WARC/1.1\r\n", bytes(5000)]),
+    fetched_at=st.floats(0, 4e9),
+    elapsed=st.floats(0, 1e4),
+    address=st.sampled_from(["", "192.0.2.7", "2001:db8::1"]),
+    http_version=st.sampled_from(["1.0", "1.1"]),
+    truncated=st.sampled_from(["", "length", "time"]),
+    depth=st.integers(0, 2**31 - 1),
+    referrer=urls | st.just(""),
+    encoding=st.sampled_from(["utf-8", "cp1252"]),
+    title=st.text(max_size=50),
+    links=st.lists(urls, max_size=5, unique=True),
+)
