@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from andante.store.output import Output, OutputDamaged, open_output
+from andante.store.output import Output, OutputDamaged, files, open_output
 from support.fetched import make_page
 
 
@@ -322,3 +322,15 @@ def test_an_unknown_suffix_is_answered_with_those_allowed(tmp_path, name):
     ):
         open_output(tmp_path / name)
     assert written(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "position", "expected"),
+    [
+        ("pages.jsonl", (0, 5), ["pages.jsonl"]),
+        ("pages.warc.gz", (2, 5), ["pages.warc.gz", "pages-00001.warc.gz", "pages-00002.warc.gz"]),
+        ("pages.parquet", (3, 5), ["pages.parquet"]),
+    ],
+)
+def test_the_files_of_an_output(name, position, expected):
+    assert [path.name for path in files(Path(name), position)] == expected

@@ -358,6 +358,8 @@ def _check(settings: Settings) -> None:
             _check_pattern(name, pattern)
     for path in settings.output:
         _check_output(path)
+    if len({path.absolute() for path in settings.output}) < len(settings.output):
+        raise SettingsError("output: the same file is named twice")
     if not settings.user_agent.strip() or re.search(r"[\r\n\0]", settings.user_agent):
         raise SettingsError("user_agent: it must be one line, and not empty")
     if settings.ca_file and not settings.ca_file.is_file():

@@ -12,10 +12,10 @@ import msgspec
 
 from andante.parse.collect import Collector
 from andante.parse.encoding import is_ascii_extension
-from andante.parse.plain import is_plain
+from andante.parse.plain import NEARLY_PLAIN, PLAIN
 from andante.parse.references import href_value
 from andante.parse.robots_meta import Directives
-from andante.parse.scan import scan_body, scan_head, scan_title
+from andante.parse.scan import scan_body, scan_head, scan_nearly_plain_body, scan_title
 from andante.parse.tokens import read_tokens
 from andante.parse.tree import fits_tree, read_tree
 
@@ -67,9 +67,13 @@ def parse_html(body: bytes, *, encoding: str, drop_nofollow: bool = False) -> Do
     collector = Collector(drop_nofollow=drop_nofollow)
     anchors: list[bytes] = []
     title: str | None = None
-    if is_plain(page) and not (drop_nofollow and b"nofollow" in page.lower()):
+    may_scan = not (drop_nofollow and b"nofollow" in page.lower())
+    if may_scan and PLAIN.matches(page):
         way = "scan"
         anchors = scan_body(page, scan_head(page, encoding, collector))
+    elif may_scan and NEARLY_PLAIN.matches(page):
+        way = "scan"
+        anchors = scan_nearly_plain_body(page, scan_head(page, encoding, collector))
     elif fits_tree(page):
         way = "tree"
         utf8 = page if encoding == "utf-8" else page.decode(encoding, "replace").encode()

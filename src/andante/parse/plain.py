@@ -22,8 +22,9 @@ Tree. No element of interest is dropped and none made up. What can do that (fram
 text elements) is not in the grammar; SVG is, with nothing but drawing elements and titles in it. What is left may move or
 copy an ``a`` element (tables, misnested tags), but neither loses it nor changes its attributes.
 
-Patterns. In the body the text ``href=``, in any case, stands only in an ``a`` start tag, in lower case, as the name of its one
-attribute of that name, with a value in double quotes. In the head ``<link``, ``<meta``, ``<base`` and ``<title`` stand only
+Patterns. In the body of a plain page the text ``href=``, in any case, stands only in an ``a`` start tag, in lower case, as the name
+of its one attribute of that name, with a value in double quotes. In a *nearly plain* page the text ``href`` stands only in such a
+place or in ``hreflang``, in any case, with any value. In the head ``<link``, ``<meta``, ``<base`` and ``<title`` stand only
 where such a tag begins, ``</head`` not at all, and there is no ``a``; such a tag has no ``>`` before its end, and no
 character reference in what tells its meaning. Areas and frames are in neither.
 """
@@ -192,25 +193,24 @@ def _head() -> bytes:
     )
 
 
-def _body() -> bytes:
-    word = b"href="
+def _body(word: bytes, href: bytes) -> bytes:
+    """Match body markup with the word nowhere but in an ``a`` start tag's attribute ``href``."""
     attributes = _attributes(word)
     tag_end = _SPACE + b"*/?>"
     line = _lacking(word, without=b"<")
     text = rb"%b(?:<+[^\x00<a-z!/?]%b)*<*" % (line, line)
-    href = rb'(?:%b+(?-i:href="%b")%b)?' % (_SPACE, _lacking(word, without=b'"'), attributes)
-    title = _raw_text(b"title", _lacking(word, without=b"<"), word)
     drawing = rb"</?%b%b%b" % (_DRAWING, attributes, tag_end)
     return _markup(
         text,
-        rb"<a%b%b%b" % (attributes, href, tag_end),
+        rb"<a%b(?:%b+%b%b)?%b" % (attributes, _SPACE, href, attributes, tag_end),
         rb"<%b%b%b" % (_other_than(_NOT_ORDINARY), attributes, tag_end),
         _END_TAG,
         _comment(word),
-        _raw_text(b"textarea", _lacking(word, without=b"<"), word),
+        _raw_text(b"textarea", line, word),
         _raw_text(b"style", _lacking(b"</style", word), word),
         _raw_text(b"script", _lacking(b"</script", b"<!--", word), word),
-        rb"<svg%b%b*>%b</svg>" % (attributes, _SPACE, _markup(line, drawing, title)),
+        rb"<svg%b%b*>%b</svg>"
+        % (attributes, _SPACE, _markup(line, drawing, _raw_text(b"title", line, word))),
     )
 
 
@@ -225,13 +225,26 @@ def _compile(pattern: bytes) -> Any:
     return re2.compile(pattern, options)
 
 
-# The automaton is a sixth faster where no state on the way may be the last one. So the page proper ends
-# with the "</" of its last end tag, which only an end of the page can follow.
-_PAGE = _compile(_head() + b"(?-i:</head>)" + _body() + b"</")
-_END = _compile(_END_TAG + _body())
+class Grammar:
+    """A language of pages in UTF-8 or a single-byte extension of ASCII."""
+
+    def __init__(self, word: bytes, href: bytes) -> None:
+        body = _body(word, href)
+        # The automaton is a sixth faster where no state on the way may be the last one. So the page proper
+        # ends with the "</" of its last end tag, which only an end of the page can follow.
+        self._page = _compile(_head() + b"(?-i:</head>)" + body + b"</")
+        self._end = _compile(_END_TAG + body)
+
+    def matches(self, page: bytes) -> bool:
+        """Say whether a page is in the language. Linear in its length."""
+        last = page.rfind(b"</")
+        return (
+            self._page.fullmatch(page, 0, last + 2) is not None
+            and self._end.fullmatch(page, last) is not None
+        )
 
 
-def is_plain(page: bytes) -> bool:
-    """Say whether a page in UTF-8 or a single-byte extension of ASCII is proven plain. Linear in its length."""
-    last = page.rfind(b"</")
-    return _PAGE.fullmatch(page, 0, last + 2) is not None and _END.fullmatch(page, last) is not None
+PLAIN = Grammar(b"href=", rb'(?-i:href="%b")' % _lacking(b"href=", without=b'"'))
+"""The pages on which ``href="`` begins each link and nothing else."""
+NEARLY_PLAIN = Grammar(b"href", b"href" + _value(b"href"))
+"""The pages on which ``href``, an equals sign and a value, however written, are each link and nothing else."""

@@ -1,4 +1,4 @@
-"""The links of a page that is proven plain (``plain``): what the patterns find is what a browser finds."""
+"""The links of a page that is proven plain or nearly (``plain``): what the patterns find is what a browser finds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from andante.parse.tokens import attributes
 _HREFS = re.compile(rb'href="([^"#]*)').findall
 # A "#" after "&" begins no fragment but a character reference.
 _HREFS_WITH_REFERENCES = re.compile(rb'href="((?:[^"#]|(?<=&)#)*)').findall
+_HREFS_HOWEVER_WRITTEN = re.compile(
+    rb"""href[\t\n\f\r ]*=[\t\n\f\r ]*
+    (?:"((?:[^"#]|(?<=&)\#)*) | '((?:[^'#]|(?<=&)\#)*) | ((?:[^\t\n\f\r >#]|(?<=&)\#)*))""",
+    re.IGNORECASE | re.VERBOSE,
+).findall
 _LINK_TAGS = re.compile(rb"<(link)([^>]*)").findall
 _HEAD_TAGS = re.compile(rb"<(link|meta|base)([^>]*)").findall
 _TITLE = re.compile(rb"<title(?:\s[^>]*)?>([^<]*)", re.IGNORECASE)
@@ -38,6 +43,12 @@ def scan_body(page: bytes, start: int) -> list[bytes]:
     if b'&"' in b'"'.join(hrefs) + b'"':
         hrefs = list(dict.fromkeys(_HREFS_WITH_REFERENCES(page, start)))
     return hrefs
+
+
+def scan_nearly_plain_body(page: bytes, start: int) -> list[bytes]:
+    """Return the same for a nearly plain page."""
+    found = _HREFS_HOWEVER_WRITTEN(page, start)
+    return list(dict.fromkeys(double or single or bare for double, single, bare in found))
 
 
 def scan_title(page: bytes, encoding: str) -> str:

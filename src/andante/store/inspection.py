@@ -11,6 +11,7 @@ import msgspec
 
 from andante.store.job import JOURNAL
 from andante.store.journal import Ended, JobError, Journal
+from andante.store.output import files
 
 _LARGEST = 10
 
@@ -53,7 +54,11 @@ def inspect(directory: Path) -> Inspection:
             queued=queues.total(),
             servers=len(queues),
             largest=queues.most_common(_LARGEST),
-            outputs=[Path(output) for output in meta.get("positions", ())],
+            outputs=[
+                file
+                for output, position in meta.get("positions", {}).items()
+                for file in files(Path(output), position)
+            ],
             ended=list(journal.ended()),
             is_running=_is_locked(directory / "lock"),
         )

@@ -13,7 +13,7 @@ from andante.frontier.block import decode_done, decode_links, encode_done, encod
 from andante.page import Page
 from andante.store.journal import Batch, Ended, JobError, Journal, ServerState, fingerprint_chunks
 from andante.store.lock import Lock
-from andante.store.output import Output, OutputDamaged, Position, open_output
+from andante.store.output import Output, OutputDamaged, Position, files, open_output
 
 JOURNAL = "journal.sqlite"
 
@@ -72,7 +72,7 @@ class Job:
     @property
     def paths(self) -> list[Path]:
         """The files of the outputs."""
-        return [output.path for output in self.outputs]
+        return [path for output in self.outputs for path in files(output.path, output.position)]
 
     @property
     def wants_title(self) -> bool:

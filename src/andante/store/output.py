@@ -274,6 +274,16 @@ def open_output(
             )
 
 
+def files(path: Path, position: Sequence[int]) -> list[Path]:
+    """Return the files that an output has written up to a position, in order."""
+    suffix = next(suffix for suffix in SUFFIXES if path.name.endswith(suffix))
+    if suffix == ".parquet":
+        return [path]
+    stem = path.name.removesuffix(suffix)
+    later = [path.with_name(f"{stem}-{index:05}{suffix}") for index in range(1, position[0] + 1)]
+    return [path, *later]
+
+
 def sync_directory(path: Path) -> None:
     """Wait until the names of files made, moved or removed in a directory are on the disk."""
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
