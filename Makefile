@@ -19,7 +19,7 @@ lint: ## Lint, types and import contract only
 
 bench: ## Compare with wget2, Scrapy and Crawlee
 	@tools/setup bench
-	@$(PYTHON) benchmarks/crawl.py $(ARGS)
+	@PYTHONPATH=tests $(PYTHON) benchmarks/crawl.py $(ARGS)
 
 docs: ## Make docs/reference/ from the code
 	@tools/setup test

@@ -356,22 +356,24 @@ def _check(settings: Settings) -> None:
     for name in ("include", "exclude"):
         for pattern in getattr(settings, name):
             _check_pattern(name, pattern)
-    for path in settings.output:
-        _check_output(path)
-    if len({path.absolute() for path in settings.output}) < len(settings.output):
-        raise SettingsError("output: the same file is named twice")
+    _check_outputs(settings.output)
     if not settings.user_agent.strip() or re.search(r"[\r\n\0]", settings.user_agent):
         raise SettingsError("user_agent: it must be one line, and not empty")
     if settings.ca_file and not settings.ca_file.is_file():
         raise SettingsError(f"ca_file: {settings.ca_file} is not a file")
 
 
-def _check_output(path: Path) -> None:
-    if not path.name.endswith(SUFFIXES):
-        raise SettingsError(f"output: {path} does not end in one of {', '.join(SUFFIXES)}")
-    if path.suffix == ".parquet" and not find_spec("pyarrow"):
-        message = "output: Parquet needs pyarrow; install it with: pip install 'andante[parquet]'"
-        raise SettingsError(message)
+def _check_outputs(paths: tuple[Path, ...]) -> None:
+    for path in paths:
+        if not path.name.endswith(SUFFIXES):
+            raise SettingsError(f"output: {path} does not end in one of {', '.join(SUFFIXES)}")
+        if path.suffix == ".parquet" and not find_spec("pyarrow"):
+            message = (
+                "output: Parquet needs pyarrow; install it with: pip install 'andante[parquet]'"
+            )
+            raise SettingsError(message)
+    if len({path.absolute() for path in paths}) < len(paths):
+        raise SettingsError("output: the same file is named twice")
 
 
 def _check_pattern(name: str, pattern: str) -> None:

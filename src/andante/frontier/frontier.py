@@ -225,10 +225,7 @@ class Frontier:
     def retry(self, task: Task, due: float, *, attempts: int) -> None:
         """Queue the URL again, not before ``due``, with the attempts made so far."""
         server = task.server
-        if server.retries is None:
-            server.retries = []
-        server.retries.append((due, task.block, task.index, task.link, attempts))
-        server.queued += 1
+        server.put_retry(due, task.block, task.index, task.link, attempts)
         self.queued += 1
         if not server.listed:
             self._list(server)
@@ -296,7 +293,7 @@ class Frontier:
             return
         ready = server.origin_pace.next_time
         if server.retries and len(server.retries) == server.queued:
-            ready = max(ready, min(server.retries, key=lambda retry: retry[0])[0])
+            ready = max(ready, server.retries[0][0])
         server.listed = True
         heappush(server.address.waiting, (ready, next(self._sequence), server))
         self._list_address(server.address)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
 
 from andante.flow.pace import Pace
 from andante.frontier.block import BLOCK_SIZE, Block, Link
@@ -60,8 +61,8 @@ class Server:
         """Why the crawl has given the server up; empty: it has not."""
         self.blocks: list[Block] = []
         """First in, first out; the last one may be open."""
-        self.retries: list[tuple[float, Block, int, Link, int]] | None = None
-        """URLs to be tried again: not before, block, index, link, attempts made."""
+        self.retries: list[tuple[float, int, int, Block, Link, int]] | None = None
+        """Heap of URLs to be tried again: not before, address of the URL, block, link, attempts made."""
         self.listed = False
         self._at = 0  # the next URL of the first block
 
@@ -106,12 +107,17 @@ class Server:
             self._at = 0
         return None
 
+    def put_retry(self, due: float, block: Block, index: int, link: Link, attempts: int) -> None:
+        """Queue a URL that is to be tried again, not before ``due``."""
+        if self.retries is None:
+            self.retries = []
+        heappush(self.retries, (due, block.number, index, block, link, attempts))
+        self.queued += 1
+
     def take_retry(self, now: float) -> tuple[Block, int, Link, int] | None:
         """Take a URL that is due to be tried again, with the attempts made."""
-        retries = self.retries or []
-        for at, (due, block, index, link, attempts) in enumerate(retries):
-            if due <= now:
-                del retries[at]
-                self.queued -= 1
-                return block, index, link, attempts
-        return None
+        if not self.retries or self.retries[0][0] > now:
+            return None
+        _, _, index, block, link, attempts = heappop(self.retries)
+        self.queued -= 1
+        return block, index, link, attempts
