@@ -42,7 +42,10 @@ def queued(count: int, directory: str) -> float:
     started = time.perf_counter()
     for start in range(0, count, 100):
         frontier.offer(
-            (f"http://host{n * 7919 % servers}.example/a/page-{n}.html" for n in range(start, start + 100)),
+            (
+                f"http://host{n * 7919 % servers}.example/a/page-{n}.html"
+                for n in range(start, start + 100)
+            ),
             depth=1,
             referrer=f"http://host{start % servers}.example/a/",
         )
@@ -68,7 +71,13 @@ def commit(frontier: Frontier, journal: Journal) -> None:
     journal.commit(
         Batch(
             blocks=[
-                (block.number, server.key, block.size, encode_done(block.done), encode_links(block.links or []))
+                (
+                    block.number,
+                    server.key,
+                    block.size,
+                    encode_done(block.done),
+                    encode_links(block.links or []),
+                )
                 for server, block in changes.sealed
             ],
             done=[(encode_done(block.done), block.number) for block in changes.progressed],
@@ -91,7 +100,9 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a hundredth of the size")
-    parser.add_argument("--one", nargs=2, metavar=("KIND", "COUNT"), help="one measurement, in this process")
+    parser.add_argument(
+        "--one", nargs=2, metavar=("KIND", "COUNT"), help="one measurement, in this process"
+    )
     arguments = parser.parse_args()
     if arguments.one:
         kind, count = arguments.one[0], int(arguments.one[1])
@@ -104,7 +115,9 @@ def main() -> None:
     for kind, count in (("known", 10_000_000), ("queued", 1_000_000)):
         small, _ = measure(kind, count // scale // 100)
         large, megabytes = measure(kind, count // scale)
-        print(f"| {kind} | {count // scale:,} | {large:.2f} | {megabytes:.0f} | {large / small:.2f} |")
+        print(
+            f"| {kind} | {count // scale:,} | {large:.2f} | {megabytes:.0f} | {large / small:.2f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from andante import url as urls
-from andante.fetch import Connection, Failure, Response
+from andante.fetch import Connection, Failure, Outcome, Response
 from andante.frontier import Server, Task
 
 if TYPE_CHECKING:
@@ -44,6 +44,11 @@ async def visit(engine: Engine, server: Server) -> None:
         engine.visit_ended(server)
 
 
+def is_stale(result: Response | Failure) -> bool:
+    """Tell whether a kept-alive connection had gone before it was used: nothing was wrong with the request."""
+    return isinstance(result, Failure) and result.outcome is Outcome.STALE
+
+
 async def _connect(engine: Engine, server: Server) -> Connection | None:
     """Connect to a server; None when that fails, or when others on its address come first."""
     where = urls.parts(server.key + "/")
@@ -58,6 +63,9 @@ async def _connect(engine: Engine, server: Server) -> Connection | None:
         engine.ends.unreachable(server, opened)
         return None
     engine.stats.connections += 1
+    if not opened.is_reusable:
+        engine.ends.unreachable(server, Failure(Outcome.CLOSED, "before the first request"))
+        return None
     return opened
 
 
@@ -87,6 +95,9 @@ async def _fetch(engine: Engine, connection: Connection, task: Task) -> None:
     finally:
         engine.in_hand -= 1
         engine.finished(task.server)
+    if is_stale(result):
+        engine.put_back(task)
+        return
     if isinstance(result, Failure):
         engine.ends.failure(task, result)
         return
@@ -103,7 +114,8 @@ async def _read_robots(engine: Engine, server: Server, connection: Connection) -
         engine.finished(server)
     else:
         result = await _fetch_elsewhere(engine, url)
-    engine.robots.on_result(server, result)
+    if not is_stale(result):
+        engine.robots.on_result(server, result)
 
 
 async def _fetch_elsewhere(engine: Engine, url: str) -> Response | Failure:
