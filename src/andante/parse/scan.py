@@ -11,11 +11,13 @@ from andante.parse.tokens import attributes
 
 _HREFS = re.compile(rb'href="([^"#]*)').findall
 # A "#" after "&" begins no fragment but a character reference.
-_HREFS_WITH_REFERENCES = re.compile(rb'href="((?:[^"#]|(?<=&)#)*)').findall
+_HREFS_WITH_REFERENCES = re.compile(rb'href="([^"#]*(?:(?<=&)#[^"#]*)*)').findall
 _HREFS_HOWEVER_WRITTEN = re.compile(
-    rb"""href[\t\n\f\r ]*=[\t\n\f\r ]*
-    (?:"((?:[^"#]|(?<=&)\#)*) | '((?:[^'#]|(?<=&)\#)*) | ((?:[^\t\n\f\r >#]|(?<=&)\#)*))""",
-    re.IGNORECASE | re.VERBOSE,
+    rb"""[hH][rR][eE][fF][\t\n\f\r ]*=[\t\n\f\r ]*
+    (?: "([^"\#]*(?:(?<=&)\#[^"\#]*)*)
+      | '([^'\#]*(?:(?<=&)\#[^'\#]*)*)
+      | ([^\t\n\f\r >\#]*(?:(?<=&)\#[^\t\n\f\r >\#]*)*))""",
+    re.VERBOSE,
 ).findall
 _LINK_TAGS = re.compile(rb"<(link)([^>]*)").findall
 _HEAD_TAGS = re.compile(rb"<(link|meta|base)([^>]*)").findall
