@@ -18,6 +18,7 @@ import uvloop
 from andante import url as urls
 from andante.crawl.engine import Engine
 from andante.crawl.settings import Settings, SettingsError, from_strings
+from andante.crawl.state import State
 from andante.fetch import Client, Limits
 from andante.observe import Event, Stats
 from andante.observe.progress import Progress
@@ -62,6 +63,7 @@ class Crawl:
         self.settings = replace(settings or Settings(), **from_strings(options))
         self._seeds = [_seed(seed, self.settings) for seed in seeds]
         self._on_event = on_event
+        self._state: State | None = None
         self._engine: Engine | None = None
         self._interrupted = False
         self._pages: asyncio.Queue[Page | None] | None = None
@@ -73,22 +75,22 @@ class Crawl:
     @property
     def stats(self) -> Stats:
         """Counts, while it runs and after."""
-        return self._engine.stats if self._engine else Stats()
+        return self._state.stats if self._state else Stats()
 
     @property
     def known(self) -> int:
         """URLs met."""
-        return len(self._engine.frontier.seen) if self._engine else 0
+        return len(self._state.frontier.seen) if self._state else 0
 
     @property
     def queued(self) -> int:
         """URLs that wait."""
-        return self._engine.frontier.queued if self._engine else 0
+        return self._state.frontier.queued if self._state else 0
 
     @property
     def servers(self) -> int:
         """Servers met."""
-        return len(self._engine.frontier.servers) if self._engine else 0
+        return len(self._state.frontier.servers) if self._state else 0
 
     @property
     def outputs(self) -> list[Path]:
@@ -143,7 +145,7 @@ class Crawl:
             scope.add(seed)
             client.trust(urls.host(seed))
         deliver = self._pages.put if self._pages is not None else None
-        self._engine = engine = Engine(
+        self._state = State(
             settings,
             job=job,
             client=client,
@@ -152,6 +154,7 @@ class Crawl:
             deliver=deliver,
             emit=self._on_event,
         )
+        self._engine = engine = Engine(self._state)
         if self._interrupted:
             engine.stop("interrupted")
         showing = asyncio.create_task(_show(engine, progress)) if progress else None

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 
 from andante import url as urls
 from andante.crawl.reader import Reader
+from andante.crawl.state import State
 from andante.fetch import Failure, Response
 from andante.frontier import Server, Task
 from andante.frontier.frontier import remaining
 from andante.observe import Event
 from andante.page import Page
 from andante.store import Ended
-
-if TYPE_CHECKING:
-    from andante.crawl.engine import Engine
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TRY_AGAIN = frozenset({429, 500, 502, 503, 504})
@@ -47,22 +44,22 @@ EXCLUSIONS = {
 class Ends:
     """Takes the outcome of each fetch to the frontier, the job, the counts and the events."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._settings = engine.settings
-        self._reader = Reader(engine.settings)
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._settings = state.settings
+        self._reader = Reader(state.settings)
         self._offered: set[str] = set()
-        self._want_title = engine.deliver is not None or engine.job.wants_title
+        self._want_title = state.deliver is not None or state.job.wants_title
 
     # Responses
 
     def response(self, task: Task, request: bytes, response: Response, address: str) -> Page | None:
         """A response came; return the page if the URL ended as one."""
-        engine = self._engine
+        state = self._state
         task.server.failures = 0
-        engine.stats.bytes += len(response.payload)
-        if engine.cookies is not None:
-            engine.cookies.store(task.url, response.headers)
+        state.stats.bytes += len(response.payload)
+        if state.cookies is not None:
+            state.cookies.store(task.url, response.headers)
         if response.status in _TRY_AGAIN and self._wait_and_retry(task, response):
             return None
         page = Page(
@@ -74,7 +71,7 @@ class Ends:
             request=request,
             payload=response.payload,
             body=response.payload,
-            fetched_at=engine.wall() - response.total,
+            fetched_at=state.wall() - response.total,
             elapsed=response.total,
             address=address,
             http_version=response.http_version,
@@ -101,9 +98,9 @@ class Ends:
         if reading.directives.noindex:
             self.excluded(task, "noindex")
             return None
-        self._engine.job.write(page)
-        self._engine.frontier.finish(task)
-        self._engine.stats.fetched[_status(page.status)] += 1
+        self._state.job.write(page)
+        self._state.frontier.finish(task)
+        self._state.stats.fetched[_status(page.status)] += 1
         self._emit("fetch.completed", task, page)
         return page
 
@@ -119,15 +116,15 @@ class Ends:
         if len(offered) > _OFFERED_MAX:
             offered.clear()
         offered.update(fresh)
-        admits = self._engine.scope.admits
-        if self._engine.frontier.offer(
+        admits = self._state.scope.admits
+        if self._state.frontier.offer(
             [url for url in fresh if admits(url)], depth=depth, referrer=referrer
         ):
-            self._engine.dispatch_soon()
+            self._state.wake()
 
     def _redirect(self, task: Task, page: Page, location: bytes) -> None:
-        engine, link = self._engine, task.link
-        engine.job.write(page, redirect=True)
+        state, link = self._state, task.link
+        state.job.write(page, redirect=True)
         target = urls.canonical(
             location.decode("utf-8", "replace"), task.url, length_max=self._settings.max_url_length
         )
@@ -141,16 +138,16 @@ class Ends:
             self._fail(task, "too-many-redirects", target)
             return
         if not link.referrer and urls.site(urls.host(target)) == urls.site(urls.host(task.url)):
-            engine.seed_moved(target)
+            state.seed_moved(target)
             self._offered.clear()
-        if not engine.scope.admits(target):
+        if not state.scope.admits(target):
             self.excluded(task, "redirect-out-of-scope", target)
             return
-        engine.frontier.finish(task)
-        engine.stats.redirected += 1
-        engine.job.end(Ended(task.url, "redirected", str(page.status), target))
+        state.frontier.finish(task)
+        state.stats.redirected += 1
+        state.job.end(Ended(task.url, "redirected", str(page.status), target))
         self._emit("fetch.completed", task, page, detail=target)
-        if engine.frontier.offer(
+        if state.frontier.offer(
             [target],
             depth=link.depth,
             referrer=link.referrer,
@@ -158,7 +155,7 @@ class Ends:
             hops=link.hops + 1,
             sitemap=link.sitemap,
         ):
-            engine.dispatch_soon()
+            state.wake()
 
     def _sitemap(self, task: Task, page: Page) -> None:
         sitemap = self._reader.sitemap(page)
@@ -168,14 +165,14 @@ class Ends:
         self.excluded(task, "sitemap")
         if sitemap.is_index:
             if not task.link.depth:
-                self._engine.frontier.offer(sitemap.urls, depth=1, referrer=task.url, sitemap=True)
+                self._state.frontier.offer(sitemap.urls, depth=1, referrer=task.url, sitemap=True)
         else:
             self.follow(sitemap.urls, depth=0, referrer=task.url)
-        self._engine.dispatch_soon()
+        self._state.wake()
 
     def _wait_and_retry(self, task: Task, response: Response) -> bool:
         """Put off a URL, and its server where that asks for it; tell whether there is another attempt."""
-        wait = max(self._wait(task.attempts), retry_after(response, self._engine.wall()))
+        wait = max(self._wait(task.attempts), retry_after(response, self._state.wall()))
         if response.status in _BUSY:
             self._hold(task.server, wait, str(response.status))
         if task.attempts >= self._settings.retries:
@@ -211,11 +208,11 @@ class Ends:
     def give_up(self, server: Server, reason: str, detail: str = "") -> None:
         """End all URLs of a server, those that wait now and those found later."""
         server.given_up = f"{reason} {detail}"
-        if self._engine.emit is not None:
-            self._engine.emit(
+        if self._state.emit is not None:
+            self._state.emit(
                 Event(event="server.given-up", server=server.key, reason=reason, detail=detail)
             )
-        for task in remaining(server, self._engine.frontier):
+        for task in remaining(server, self._state.frontier):
             self.given_up(task)
 
     def given_up(self, task: Task) -> None:
@@ -228,29 +225,29 @@ class Ends:
 
     def excluded(self, task: Task, reason: str, detail: str = "") -> None:
         """The URL is not asked for, or its page not kept."""
-        self._engine.frontier.finish(task)
-        self._engine.stats.excluded[reason] += 1
-        self._engine.job.end(Ended(task.url, "excluded", reason, detail))
+        self._state.frontier.finish(task)
+        self._state.stats.excluded[reason] += 1
+        self._state.job.end(Ended(task.url, "excluded", reason, detail))
         self._emit("url.excluded", task, reason=reason, detail=detail)
 
     # Inside
 
     def _fail(self, task: Task, reason: str, detail: str) -> None:
-        self._engine.frontier.finish(task)
-        self._engine.stats.failed[str(reason)] += 1
-        self._engine.job.end(Ended(task.url, "failed", str(reason), detail))
+        self._state.frontier.finish(task)
+        self._state.stats.failed[str(reason)] += 1
+        self._state.job.end(Ended(task.url, "failed", str(reason), detail))
         self._emit("fetch.failed", task, reason=str(reason), detail=detail)
 
     def _retry(self, task: Task, wait: float, reason: str) -> None:
-        self._engine.frontier.retry(task, self._engine.now() + wait, attempts=task.attempts + 1)
+        self._state.frontier.retry(task, self._state.now() + wait, attempts=task.attempts + 1)
         self._emit("fetch.retried", task, reason=reason)
 
     def _hold(self, server: Server, wait: float, reason: str) -> None:
-        until = self._engine.now() + wait
+        until = self._state.now() + wait
         server.origin_pace.hold(until)
-        self._engine.job.hold(server.key, self._engine.wall() + wait)
-        if self._engine.emit is not None:
-            self._engine.emit(
+        self._state.job.hold(server.key, self._state.wall() + wait)
+        if self._state.emit is not None:
+            self._state.emit(
                 Event(event="server.held", server=server.key, reason=reason, seconds=round(wait, 1))
             )
 
@@ -260,7 +257,7 @@ class Ends:
     def _emit(
         self, name: str, task: Task, page: Page | None = None, *, reason: str = "", detail: str = ""
     ) -> None:
-        if self._engine.emit is None:
+        if self._state.emit is None:
             return
         event = Event(
             event=name,
@@ -276,7 +273,7 @@ class Ends:
                 len(page.payload),
                 round(page.elapsed * 1000, 1),
             )
-        self._engine.emit(event)
+        self._state.emit(event)
 
 
 def retry_after(response: Response, wall: float) -> float:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from andante import url as urls
+from andante.crawl.ends import Ends
+from andante.crawl.state import State
 from andante.fetch import Failure, Response, Robots, RobotsReading
 from andante.frontier import Server, Task
-
-if TYPE_CHECKING:
-    from andante.crawl.engine import Engine
 
 EXCLUSIONS = {
     "robots": "robots.txt does not allow it",
@@ -22,10 +19,11 @@ EXCLUSIONS = {
 class RobotsBook:
     """What the servers' robots.txt say; each is read on the first visit to its server, and again when it has expired."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._ignored = engine.settings.ignore_robots
-        self._agent = engine.settings.robots_name
+    def __init__(self, state: State, ends: Ends) -> None:
+        self._state = state
+        self._ends = ends
+        self._ignored = state.settings.ignore_robots
+        self._agent = state.settings.robots_name
         self._robots: dict[Server, Robots] = {}
         self._readings: dict[Server, RobotsReading] = {}
 
@@ -34,7 +32,7 @@ class RobotsBook:
         if self._ignored or server.given_up:
             return False
         robots = self._robots.get(server)
-        return robots is None or robots.expires_at <= self._engine.now()
+        return robots is None or robots.expires_at <= self._state.now()
 
     def allows(self, task: Task) -> bool:
         """Tell whether the URL may be asked for."""
@@ -46,24 +44,24 @@ class RobotsBook:
 
     def on_result(self, server: Server, result: Response | Failure) -> None:
         """Take what came when `url` was fetched."""
-        robots = self._reading(server).on_result(result, now=self._engine.now())
+        robots = self._reading(server).on_result(result, now=self._state.now())
         if robots is None:
             return  # it has moved
         del self._readings[server]
         if robots.unreachable:
-            self._engine.ends.without_robots(server, robots.unreachable)
+            self._ends.without_robots(server, robots.unreachable)
             return
         server.failures = 0
         self._robots[server] = robots
         delay = robots.crawl_delay or 0.0
-        if delay > self._engine.settings.max_crawl_delay:
-            self._engine.ends.give_up(server, "crawl-delay-too-long", f"{delay:g} s")
+        if delay > self._state.settings.max_crawl_delay:
+            self._ends.give_up(server, "crawl-delay-too-long", f"{delay:g} s")
             return
         if delay > server.origin_pace.delay:
             server.origin_pace.delay = delay
-            server.origin_pace.on_finished(self._engine.now())
-            self._engine.job.crawl_delay(server.key, delay)
-        if self._engine.settings.sitemaps:
+            server.origin_pace.on_finished(self._state.now())
+            self._state.job.crawl_delay(server.key, delay)
+        if self._state.settings.sitemaps:
             self._take_sitemaps(server, robots)
 
     def _reading(self, server: Server) -> RobotsReading:
@@ -75,7 +73,7 @@ class RobotsBook:
     def _take_sitemaps(self, server: Server, robots: Robots) -> None:
         base = server.key + "/robots.txt"
         found = (urls.canonical(written, base) for written in robots.sitemaps)
-        self._engine.frontier.offer(
+        self._state.frontier.offer(
             (url for url in found if url), depth=0, referrer=base, sitemap=True
         )
-        self._engine.dispatch_soon()
+        self._state.wake()

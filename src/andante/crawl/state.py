@@ -1,0 +1,112 @@
+"""What the parts of a running crawl share: the rooms below, the counts, the paces and the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from andante import url as urls
+from andante.crawl.settings import Settings
+from andante.fetch import Client, Cookies, RequestTemplate
+from andante.flow import Pace
+from andante.frontier import Frontier, Server, Task
+from andante.observe import Event, Stats
+from andante.page import Page
+from andante.store import Job
+
+
+class State:
+    """The state of one run.
+
+    Args:
+        seeds: canonical URLs to start from.
+        deliver: takes each page, for the Python interface; None where nobody listens.
+        emit: takes each event; None where nobody listens.
+        clock: gives the time in seconds that all waiting is measured by. The loop's own clock will not do: uvloop reads it
+            once a turn, and a pause measured from the start of a long turn is too short.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        job: Job,
+        client: Client,
+        scope: urls.Scope,
+        seeds: Sequence[str],
+        deliver: Callable[[Page], Awaitable[None]] | None = None,
+        emit: Callable[[Event], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings = settings
+        self.job = job
+        self.client = client
+        self.scope = scope
+        self.seeds = list(seeds)
+        self.deliver = deliver
+        self.emit = emit
+        self.now = clock
+        self.stats = Stats.from_dict(job.stats)
+        self.frontier = Frontier(
+            job.load,
+            interval=settings.interval,
+            delay=settings.delay,
+            per_server=settings.per_server,
+            per_address=settings.per_ip,
+        )
+        self.total = Pace(interval=60 / settings.total_rate)
+        self.cookies = Cookies() if settings.cookies else None
+        self.in_hand = 0
+        """URLs asked for whose responses have not ended."""
+        self.stopping = ""
+        """Why the crawl is being stopped; empty while it is not."""
+        self.wake: Callable[[], None] = lambda: None
+        """Asks the engine to look again which servers may be visited."""
+        self._requests = RequestTemplate(user_agent=settings.user_agent, headers=settings.header)
+        self._epoch = time.time() - clock()
+
+    def wall(self) -> float:
+        """Return the time of day: seconds since 1970."""
+        return self._epoch + self.now()
+
+    def has_room(self) -> bool:
+        """Tell whether the crawl as a whole may send another request."""
+        limit = self.settings.max_pages
+        return (
+            not self.stopping
+            and (limit is None or self.stats.pages + self.in_hand < limit)
+            and self.job.pending < self.settings.max_buffer
+        )
+
+    def may_go(self, server: Server) -> bool:
+        """Tell whether a request may go to the server this moment."""
+        now = self.now()
+        return server.next_time <= now and self.total.next_time <= now and self.has_room()
+
+    def request(self, server: Server, target: str) -> bytes:
+        """Return the request for a target on a server."""
+        cookie = self.cookies.header(server.key + target) if self.cookies else ""
+        return self._requests.render(server.key, target, cookie)
+
+    def sent(self, server: Server) -> None:
+        """A request starts: it counts in all paces that hold for it."""
+        now = self.now()
+        server.origin_pace.on_sent(now)
+        server.address.pace.on_sent(now)
+        self.total.on_sent(now)
+        self.stats.requests += 1
+
+    def finished(self, server: Server) -> None:
+        """The request has ended."""
+        now = self.now()
+        server.origin_pace.on_finished(now)
+        server.address.pace.on_finished(now)
+
+    def put_back(self, task: Task) -> None:
+        """Queue a URL again that was taken but not asked for."""
+        self.frontier.retry(task, 0.0, attempts=task.attempts)
+
+    def seed_moved(self, target: str) -> None:
+        """A seed redirects within its site, as from http to https or to www: the crawl moves with it."""
+        self.seeds.append(target)
+        self.scope.add(target)
