@@ -8,6 +8,8 @@ it does not know is what only a tree knows: SVG and MathML have scripts and titl
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 
 from andante.parse.collect import Collector
 from andante.parse.references import href_value
@@ -51,14 +53,25 @@ _ATTRIBUTE = re.compile(
 )
 
 
-def attributes(source: bytes, encoding: str) -> dict[str, str | None]:
+def attributes(source: bytes, encoding: str) -> Mapping[str, str | None]:
     """Return the attributes in the source of a tag after its name; the first of a name counts."""
+    read = _attributes_again if len(source) < _REMEMBERED else _attributes
+    return read(source, encoding)
+
+
+def _attributes(source: bytes, encoding: str) -> Mapping[str, str | None]:
     found: dict[str, str | None] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(source):
         found.setdefault(
             name.lower().decode("latin-1"), href_value(double or single or bare, encoding)
         )
     return found
+
+
+_REMEMBERED = 300
+"""Bytes of a tag whose attributes are remembered: those in the heads of a site's pages are mostly the same."""
+
+_attributes_again = lru_cache(maxsize=1_000)(_attributes)
 
 
 def read_tokens(page: bytes, encoding: str, collector: Collector) -> bytes:
