@@ -33,6 +33,7 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._started = state.now()
         self._seconds_before = state.stats.seconds
+        self._pages_before = state.stats.pages
 
     async def run(self) -> None:
         """Crawl until nothing is left or a limit is met, and commit.
@@ -80,6 +81,7 @@ class Engine:
             servers=len(state.frontier.servers),
             visits=len(self._visits),
             elapsed=elapsed,
+            pages_before=self._pages_before,
             max_pages=state.settings.max_pages,
             max_time=state.settings.max_time,
             doing=f"stopping ({state.stopping})" if state.stopping else "crawling",

@@ -25,6 +25,8 @@ class Snapshot(msgspec.Struct, kw_only=True):
     """Connections at work."""
     elapsed: float
     """Seconds since this start."""
+    pages_before: int = 0
+    """Pages that earlier starts have fetched."""
     max_pages: int | None = None
     max_time: float | None = None
     doing: str = "crawling"
@@ -58,7 +60,7 @@ class PlainProgress:
 
     def __init__(self, stream: IO[str] = sys.stderr) -> None:
         self._stream = stream
-        self._speed = Speed()
+        self._speed: Speed | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -73,6 +75,7 @@ class PlainProgress:
 
     def update(self, now: Snapshot) -> None:
         """Print a line."""
+        self._speed = self._speed or Speed(now.pages_before)
         speed = self._speed.read(now.stats.pages, now.elapsed)
         parts = [
             f"{format_duration(now.elapsed)}: {now.stats.pages:,} pages ({speed:,.1f}/s)",
@@ -101,7 +104,7 @@ class LiveProgress:
         self._live = Live(
             console=Console(file=stream, force_terminal=True), auto_refresh=False, transient=True
         )
-        self._speed = Speed()
+        self._speed: Speed | None = None
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -120,6 +123,7 @@ class LiveProgress:
         from rich.panel import Panel  # noqa: PLC0415
         from rich.table import Table  # noqa: PLC0415
 
+        self._speed = self._speed or Speed(now.pages_before)
         speed = self._speed.read(now.stats.pages, now.elapsed)
         table = Table.grid(padding=(0, 2))
         table.add_column(style="bold")

@@ -52,12 +52,12 @@ class Stats(msgspec.Struct, kw_only=True):
 
 
 class Speed:
-    """Pages a second over the last ten seconds, from readings of a growing count."""
+    """Pages a second over the last ten seconds, from readings of a count that was ``first`` at time 0."""
 
     __slots__ = ("_readings",)
 
-    def __init__(self) -> None:
-        self._readings: deque[tuple[float, int]] = deque()
+    def __init__(self, first: int = 0) -> None:
+        self._readings: deque[tuple[float, int]] = deque([(0.0, first)])
 
     def read(self, count: int, now: float) -> float:
         """Take a reading; return the present speed."""
