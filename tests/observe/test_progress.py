@@ -27,7 +27,7 @@ def test_a_plain_line():
         progress.update(NOW)
     assert (
         stream.getvalue()
-        == "41 s: 1,204 pages (29.4/s), 2,310 queued on 14 servers, 9 connections, 18.3 MB, 2 failed\n"
+        == "41 s: 1,204 pages (29.4/s), 2,310 queued on 14 servers, 9 connections, 18.3 MB, 2 failed, about 27 s left\n"
     )
 
 

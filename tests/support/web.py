@@ -4,16 +4,24 @@ async with Web() as web:
     a = await web.server({"/": page("/1"), "/1": Reply(delay=0.1), "/old": Reply(301, {"Location": "/1"})})
     ... crawl a.url ...
 assert a.most_connections == 1
+
+Arrivals are timed by the kernel: a server that is kept waiting for its turn on a busy machine does not see them late.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Mapping
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from typing import Self
+
+_TIMESTAMPS = 35  # SO_TIMESTAMPNS: the time of arrival comes with the data
 
 
 @dataclass
@@ -27,13 +35,15 @@ class Reply:
     """Seconds before it."""
     cut: bool = False
     """Close the connection in place of it."""
+    close: bool = False
+    """Close the connection after it, without having said so."""
 
 
 Answer = Reply | Callable[["Visit"], Reply]
 """A reply, or what chooses one by the request and what has been before."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Visit:
     """A request as the server saw it; times by the loop's clock."""
 
@@ -46,6 +56,8 @@ class Visit:
     """How many requests came before it on that connection."""
     connections: int
     """How many were open at that moment, its own included."""
+    ended: float = inf
+    """When the response was sent."""
 
 
 def page(*links: str, title: str = "", delay: float = 0.0) -> Reply:
@@ -68,10 +80,8 @@ class Server:
         self.port = 0
         self.answers = dict(answers)
         self.visits: list[Visit] = []
-        self.ended: list[float] = []
-        """When each response was sent."""
         self.most_connections = 0
-        self._open: set[asyncio.StreamWriter] = set()
+        self._open: set[socket.socket] = set()
         self._numbers = itertools.count()
 
     @property
@@ -89,44 +99,97 @@ class Server:
         """Seconds between the arrivals of successive requests."""
         return [later.began - earlier.began for earlier, later in itertools.pairwise(self.visits)]
 
-    async def start(self) -> asyncio.Server:
-        """Listen on a free port."""
-        server = await asyncio.start_server(self._serve, self.address, self.port)
-        self.port = server.sockets[0].getsockname()[1]
-        return server
+    @property
+    def pauses(self) -> list[float]:
+        """Seconds between the end of each response and the arrival of the next request."""
+        return [later.began - earlier.ended for earlier, later in itertools.pairwise(self.visits)]
 
-    def hang_up(self) -> None:
-        """Close all connections."""
-        for writer in self._open:
-            writer.close()
+    @property
+    def connections(self) -> int:
+        """How many connections there were in all."""
+        return len({visit.connection for visit in self.visits})
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open.add(writer)
+    def listen(self, port: int = 0) -> asyncio.Task[None]:
+        """Listen, on a free port unless one is given."""
+        listening = socket.create_server((self.address, port), backlog=256)
+        listening.setblocking(False)
+        self.port = listening.getsockname()[1]
+        return asyncio.create_task(self._accept(listening))
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        with listening:
+            async with asyncio.TaskGroup() as conversations:
+                while True:
+                    client, _ = await loop.sock_accept(listening)
+                    conversations.create_task(self._serve(client))
+
+    async def _serve(self, client: socket.socket) -> None:
+        client.setsockopt(socket.SOL_SOCKET, _TIMESTAMPS, 1)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._open.add(client)
         self.most_connections = max(self.most_connections, len(self._open))
         try:
-            with suppress(ConnectionError, asyncio.IncompleteReadError):
-                await self._converse(reader, writer)
+            with client, suppress(ConnectionError):
+                await self._converse(client)
         finally:
-            self._open.discard(writer)
-            writer.close()
+            self._open.discard(client)
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _converse(self, client: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
         number = next(self._numbers)
         for count in itertools.count():
-            request, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+            received, began = await _receive(client)
+            if not received:
+                return
+            request, *lines = received.decode("latin-1").split("\r\n")
             path = request.split(" ")[1]
             headers = dict(line.lower().split(": ", 1) for line in lines if line)
-            now = asyncio.get_running_loop().time()
-            visit = Visit(path, headers, now, number, count, len(self._open))
+            visit = Visit(path, headers, began, number, count, len(self._open))
             self.visits.append(visit)
             answer = self.answers.get(path, Reply(404))
             reply = answer if isinstance(answer, Reply) else answer(visit)
             await asyncio.sleep(reply.delay)
             if reply.cut:
                 return
-            writer.write(_encode(reply))
-            await writer.drain()
-            self.ended.append(asyncio.get_running_loop().time())
+            visit.ended = loop.time()
+            await loop.sock_sendall(client, _encode(reply))
+            if reply.close:
+                return
+
+
+async def _receive(client: socket.socket) -> tuple[bytes, float]:
+    """Read up to an empty line; return what was read, and when its last byte arrived. At the end of the connection, nothing."""
+    loop = asyncio.get_running_loop()
+    received, readable = b"", asyncio.Event()
+    arrived = loop.time()
+    loop.add_reader(client, readable.set)
+    try:
+        while not received.endswith(b"\r\n\r\n"):
+            await readable.wait()
+            readable.clear()
+            with suppress(BlockingIOError):
+                data, ancillary, _, _ = client.recvmsg(65_536, 256)
+                arrived = loop.time()
+                for _, kind, value in ancillary:
+                    if kind == _TIMESTAMPS:
+                        seconds, nanoseconds = struct.unpack("qq", value)
+                        arrived -= max(0.0, time.time() - seconds - nanoseconds / 1e9)
+                if not data:
+                    return b"", arrived
+                received += data
+    finally:
+        loop.remove_reader(client)
+    return received, arrived
+
+
+def most_at_once(visits: Iterable[Visit]) -> int:
+    """Return how many requests were at most under way at one time."""
+    visits = list(visits)
+    return max(
+        (sum(other.began <= visit.began < other.ended for other in visits) for visit in visits),
+        default=0,
+    )
 
 
 def _encode(reply: Reply) -> bytes:
@@ -140,12 +203,12 @@ class Web:
 
     def __init__(self) -> None:
         self.servers: list[Server] = []
-        self._listening: list[asyncio.Server] = []
+        self._listening: list[asyncio.Task[None]] = []
 
     async def server(self, answers: Mapping[str, Answer], *, address: str = "") -> Server:
         """Start a server, on the next address or on one given."""
         server = Server(address or f"127.0.0.{len(self.servers) + 2}", answers)
-        self._listening.append(await server.start())
+        self._listening.append(server.listen())
         self.servers.append(server)
         return server
 
@@ -153,9 +216,6 @@ class Web:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for listening, server in zip(self._listening, self.servers, strict=True):
-            listening.close()
-            server.hang_up()
-        await asyncio.sleep(0)
         for listening in self._listening:
-            await listening.wait_closed()
+            listening.cancel()
+        await asyncio.gather(*self._listening, return_exceptions=True)
