@@ -1,3 +1,4 @@
+import contextlib
 import errno
 import gzip
 import itertools
@@ -222,47 +223,44 @@ def test_a_directory_without_the_right_to_write(tmp_path, monkeypatch):
 # The disk is full
 
 
-@pytest.fixture
-def limit_file_size():
-    """Let writes fail beyond a size, as on a full disk but with EFBIG for ENOSPC."""
+@contextlib.contextmanager
+def limited_file_size(size):
+    """Let writes fail beyond a size, as on a full disk but with EFBIG for ENOSPC; within the test, as pytest may write to a file."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize(
     "records", [[b"x" * 100], [b"x" * 10] * 10, [b"x"] * 5000], ids=["one", "some", "many"]
 )
-def test_a_failed_append_leaves_what_was_there_and_works_when_there_is_room(
-    tmp_path, limit_file_size, records
-):
+def test_a_failed_append_leaves_what_was_there_and_works_when_there_is_room(tmp_path, records):
     output = plain(tmp_path)
     output.append([b"first"])
-    limit_file_size(50)
-    with pytest.raises(OSError, match="File too large") as caught:
+    with limited_file_size(50), pytest.raises(OSError, match="File too large") as caught:
         output.append(records)
     assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(tmp_path / "p.x.gz"))
     assert (output.position, written(tmp_path)) == ((0, 13), {"p.x.gz": b"[p.x.gz]first"})
-    limit_file_size(10**6)
     output.append(records)
     output.close()
     assert written(tmp_path) == {"p.x.gz": b"[p.x.gz]first" + b"".join(records)}
 
 
-def test_a_failed_append_takes_back_the_files_it_began(tmp_path, limit_file_size):
+def test_a_failed_append_takes_back_the_files_it_began(tmp_path):
     output = plain(tmp_path, size_max=20)
     output.append([b"first"])
-    limit_file_size(50)
-    with pytest.raises(OSError, match="File too large"):
+    with limited_file_size(50), pytest.raises(OSError, match="File too large"):
         output.append([b"x" * 30, b"y" * 30, b"z" * 60])
     assert (output.position, written(tmp_path)) == ((0, 13), {"p.x.gz": b"[p.x.gz]first"})
     output.close()
 
 
-def test_a_disk_without_room_for_the_first_byte_leaves_no_file(tmp_path, limit_file_size):
+def test_a_disk_without_room_for_the_first_byte_leaves_no_file(tmp_path):
     output = plain(tmp_path)
-    limit_file_size(3)
-    with pytest.raises(OSError, match="File too large"):
+    with limited_file_size(3), pytest.raises(OSError, match="File too large"):
         output.append([b"first"])
     assert (output.position, written(tmp_path)) == ((0, 0), {})
 
