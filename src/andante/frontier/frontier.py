@@ -90,9 +90,15 @@ class Frontier:
         self._touched: dict[int, Block] = {}
         self._fingerprints = bytearray()
         self._resident = 0
+        self._not_before = 0.0
 
     def __repr__(self) -> str:
         return f"<Frontier: {len(self.seen)} URLs known, {self.queued} queued on {len(self.servers)} servers>"
+
+    @property
+    def pause(self) -> float:
+        """Least seconds between two requests to a server that asks for no more."""
+        return max(self._interval, self._delay)
 
     def server(self, key: str) -> Server:
         """Return the server of an origin, known or new."""
@@ -144,6 +150,12 @@ class Frontier:
         self._numbers = count(last + 1)
         for server in self.servers.values():
             self._list(server)
+
+    def hold(self, until: float) -> None:
+        """Ask nothing of any server before ``until``: of those known, and of those still to be met."""
+        self._not_before = until
+        for server in self.servers.values():
+            server.origin_pace.hold(until)
 
     # Visits
 
@@ -268,7 +280,7 @@ class Frontier:
         return Address(Pace(interval=self._interval, delay=self._delay))
 
     def _new_server(self, key: str) -> Server:
-        pace = Pace(interval=self._interval, delay=self._delay)
+        pace = Pace(interval=self._interval, delay=self._delay, next_time=self._not_before)
         server = self.servers[key] = Server(key, self._new_address(), pace)
         return server
 

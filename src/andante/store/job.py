@@ -35,6 +35,7 @@ class Job:
         self, directory: Path, outputs: Sequence[Path], *, warc_size: int, about: dict[str, str]
     ) -> None:
         self.directory = directory
+        self._goes_on = (directory / JOURNAL).exists()
         _prepare(directory, outputs)
         self._lock = Lock(directory / "lock")
         try:
@@ -83,16 +84,18 @@ class Job:
 
     def restore(self, frontier: Frontier, *, now: float, wall: float) -> None:
         """Fill the frontier of a job that goes on. Each server waits a full pause, for it may have been asked a moment ago."""
+        if not self._goes_on:
+            return
         blocks = (
             (row.server, Block(row.number, size=row.size, done=decode_done(row.done)))
             for row in self._journal.blocks()
         )
         frontier.restore(blocks, fingerprint_chunks(self._journal.fingerprints()))
-        for key, server in frontier.servers.items():
-            state = self._states.get(key, ServerState())
-            pace = server.origin_pace
+        frontier.hold(now + frontier.pause)
+        for key, state in self._states.items():
+            pace = frontier.server(key).origin_pace
             pace.delay = max(pace.delay, state.crawl_delay)
-            pace.hold(now + max(pace.interval, pace.delay, state.hold_until - wall))
+            pace.hold(now + max(pace.delay, state.hold_until - wall))
 
     def load(self, block: Block) -> list[Link]:
         """Read the links of a stored block."""
@@ -119,6 +122,11 @@ class Job:
     def crawl_delay(self, server: str, seconds: float) -> None:
         """Remember the Crawl-delay of a server."""
         self._state(server).crawl_delay = seconds
+
+    @property
+    def has_promised(self) -> bool:
+        """Something was remembered of a server since the last commit."""
+        return bool(self._changed)
 
     def _state(self, server: str) -> ServerState:
         self._changed.add(server)
