@@ -45,7 +45,7 @@ Answer = Reply | Callable[["Visit"], Reply]
 
 @dataclass
 class Visit:
-    """A request as the server saw it; times by the loop's clock."""
+    """A request as the server saw it; times of `time.monotonic`."""
 
     path: str
     headers: Mapping[str, str]
@@ -152,7 +152,7 @@ class Server:
             await asyncio.sleep(reply.delay)
             if reply.cut:
                 return
-            visit.ended = loop.time()
+            visit.ended = time.monotonic()
             await loop.sock_sendall(client, _encode(reply))
             if reply.close:
                 return
@@ -162,7 +162,7 @@ async def _receive(client: socket.socket) -> tuple[bytes, float]:
     """Read up to an empty line; return what was read, and when its last byte arrived. At the end of the connection, nothing."""
     loop = asyncio.get_running_loop()
     received, readable = b"", asyncio.Event()
-    arrived = loop.time()
+    arrived = time.monotonic()
     loop.add_reader(client, readable.set)
     try:
         while not received.endswith(b"\r\n\r\n"):
@@ -170,7 +170,7 @@ async def _receive(client: socket.socket) -> tuple[bytes, float]:
             readable.clear()
             with suppress(BlockingIOError):
                 data, ancillary, _, _ = client.recvmsg(65_536, 256)
-                arrived = loop.time()
+                arrived = time.monotonic()
                 for _, kind, value in ancillary:
                     if kind == _TIMESTAMPS:
                         seconds, nanoseconds = struct.unpack("qq", value)

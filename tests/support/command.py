@@ -1,0 +1,100 @@
+"""The command as a user runs it: what it said, how it ended, what it used, and what it wrote."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+COMMAND = [sys.executable, "-m", "andante"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    status: int
+    """Exit status; negative: the signal that killed it."""
+    out: str
+    err: str
+    peak: int
+    """Most memory it had, bytes."""
+
+
+class Ended(NamedTuple):
+    """A URL that ended without a page, as ``andante status --urls`` tells it."""
+
+    state: str
+    reason: str
+    detail: str
+
+
+class Running:
+    """A command under way; to be waited for."""
+
+    def __init__(self, *arguments: object, cwd: Path, prefix: tuple[str, ...] = ()) -> None:
+        self._out, self._err = os.memfd_create("out"), os.memfd_create("err")
+        self.process = subprocess.Popen(
+            [*prefix, *COMMAND, *map(str, arguments)],
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=self._err,
+            env=os.environ | {"COLUMNS": "200"},
+        )
+
+    def wait(self, timeout: float = 60.0) -> Done:
+        """Wait for its end; a command that takes longer is killed."""
+        timer = threading.Timer(timeout, self.process.kill)
+        timer.start()
+        _, status, usage = os.wait4(self.process.pid, 0)
+        timer.cancel()
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        done = Done(
+            self.process.returncode, _text(self._out), _text(self._err), usage.ru_maxrss * 1024
+        )
+        os.close(self._out)
+        os.close(self._err)
+        return done
+
+    @property
+    def err(self) -> str:
+        """What it has written to standard error so far."""
+        return _text(self._err)
+
+
+def _text(file: int) -> str:
+    return os.pread(file, 10**8, 0).decode()
+
+
+def run(*arguments: object, cwd: Path, **options: Any) -> Done:
+    """Run the command."""
+    return Running(*arguments, cwd=cwd, **options).wait()
+
+
+async def andante(*arguments: object, cwd: Path, **options: Any) -> Done:
+    """Run the command while this loop goes on, as with servers for it."""
+    return await asyncio.to_thread(run, *arguments, cwd=cwd, **options)
+
+
+def status(cwd: Path, job: str = "job") -> dict[str, Any]:
+    """Return what a job holds, as ``andante status --json`` tells it."""
+    return dict(json.loads(run("status", job, "--json", cwd=cwd).out))
+
+
+def ended(cwd: Path, job: str = "job") -> dict[str, Ended]:
+    """Return the URLs of a job that ended without a page."""
+    lines = run("status", job, "--urls", cwd=cwd).out.splitlines()
+    rows = (line.split("\t", 3) for line in lines)
+    return {url: Ended(state, reason, detail) for state, reason, url, detail in rows}
+
+
+def pages(cwd: Path, name: str = "pages.jsonl") -> list[dict[str, Any]]:
+    """Return the pages of a JSON Lines output."""
+    return [json.loads(line) for line in (cwd / name).read_text().splitlines()]
