@@ -6,18 +6,22 @@ import argparse
 import ast
 import inspect
 import os
+import re
 import sys
-from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import Field, fields
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 os.environ["COLUMNS"] = "100"  # help is wrapped alike everywhere
 
+from andante import units
 from andante.cli import parser
 from andante.cli.flags import default_text
-from andante.crawl import ends, robots, settings
-from andante.fetch import outcome
+from andante.crawl import api, ends, engine, robots, settings
+from andante.fetch import client, coding, connection, cookies, dns, outcome
+from andante.fetch import robots as robots_txt
+from andante.parse import sitemap, tree
 
 DIRECTORY = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- Made by tools/reference.py from the code: change it there. -->\n\n"
@@ -42,69 +46,105 @@ def configuration() -> str:
     """All settings, with the defaults."""
     lines = [
         "# Settings\n",
-        "Each is a flag of `andante crawl` (`--max-pages`), a key of the TOML file given with `--config` (`max_pages` or `max-pages`) and a keyword",
-        "of `andante.Crawl` (`max_pages`). Flags win over the file. In the file, `seeds` is a list of URLs.\n",
+        "Each is a flag of `andante crawl` (`--max-pages`), a key of the TOML file given with `--config` (`max_pages` or `max-pages`), and a keyword",
+        "of `andante.crawl` and `andante.Crawl` (`max_pages`). Flags win over the file. What is on by default is turned off by a flag with `no`: `cookies` by `--no-cookies`.\n",
+        "Times are written `500ms`, `10s`, `10m`, `2h`, `1d`; sizes `500kB`, `64MiB`, `1GB`; rates `40/min`, `2/s`, `100/h` or `max`. Repeatable ones are lists in TOML and Python.",
+        "The file may also have `seeds`, a list of URLs:\n",
+        "```toml",
+        'seeds = ["https://docs.example.org/"]',
+        'rate = "40/min"',
+        "max_pages = 500",
+        "exclude = ['/search[?]', '[.]pdf$']",
+        "```",
     ]
     group = ""
     for item in fields(settings.Settings):
         if item.metadata["group"] != group:
             group = item.metadata["group"]
             lines += [f"\n## {group}\n", "| setting | default | what it does |", "|---|---|---|"]
-        lines.append(f"| `{item.name}` | {_code(default_text(item))} | {item.metadata['help']} |")
+        lines.append(f"| `{item.name}` | {_default(item)} | {_help(item)} |")
     return "\n".join(lines) + "\n"
 
 
 def limits() -> str:
-    """Every bound: the settings of the group Limits, and the constants in the code whose names end in _MAX."""
+    """Every bound: those of the settings, and those that are fixed."""
     lines = [
         "# Limits\n",
-        "Nothing in a crawl grows without bound. These can be set:\n",
+        "Nothing in a crawl grows without bound. These bounds are [settings](settings.md):\n",
         "| setting | default | what it bounds |",
         "|---|---|---|",
     ]
-    bounds = {
-        "connections",
-        "per_server",
-        "warc_size",
-        "max_url_length",
-        "max_pages",
-        "max_depth",
-        "max_time",
-    }
     for item in fields(settings.Settings):
-        if item.metadata["group"] == "Limits" or item.name in bounds:
-            lines.append(
-                f"| `{item.name}` | {_code(default_text(item)) or 'none'} | {item.metadata['help']} |"
-            )
-    lines += ["\nThese are fixed:\n", "| constant | value | what it bounds |", "|---|---|---|"]
-    lines += [f"| `{name}` | {value} | {text} |" for name, value, text in sorted(_constants())]
+        if item.metadata["group"] == "Limits" or item.name in BOUNDS:
+            lines.append(f"| `{item.name}` | {_default(item) or 'none'} | {_help(item)} |")
+    lines += ["\nThese are fixed:\n", "| what | at most |", "|---|---|"]
+    lines += [f"| {what} | {value} |" for what, value in FIXED]
     return "\n".join(lines) + "\n"
+
+
+BOUNDS = {
+    "connections",
+    "per_server",
+    "warc_size",
+    "max_url_length",
+    "max_pages",
+    "max_depth",
+    "max_time",
+}
+
+FIXED = [
+    ("Retry-After that is kept to", units.format_duration(ends._HOLD_MAX)),
+    ("robots.txt that counts", units.format_binary(robots_txt.SIZE_MAX)),
+    ("redirects of a robots.txt", robots_txt.HOPS_MAX),
+    ("time that a robots.txt holds", units.format_duration(robots_txt.TTL)),
+    ("a sitemap, after decompression", units.format_binary(sitemap.MAX_BYTES)),
+    ("URLs of a sitemap; those after are ignored", f"{sitemap.MAX_ENTRIES:,}"),
+    ("content codings of a response", coding._CODINGS_MAX),
+    ("cookies of a site", cookies.COOKIES_MAX),
+    ("a cookie; a larger one is ignored", units.format_binary(cookies.COOKIE_SIZE_MAX)),
+    ("sites of which cookies are kept", f"{cookies.SITES_MAX:,}"),
+    ("addresses of a host that are tried for one connection", client._ADDRESSES_MAX),
+    ("names in the DNS cache", f"{dns.CACHE_SIZE:,}"),
+    ("chunk framing of a response, beyond its body", units.format_binary(connection._FRAMING_MAX)),
+    (
+        "a page that is read as a tree; larger ones are read as [tokens](../explanation/links.md#bounds)",
+        units.format_binary(tree.MAX_TREE_BYTES),
+    ),
+    ("tags of such a page", f"{tree.MAX_TREE_TAGS:,}"),
+    ("pages that the Python interface runs ahead of its user", api._PAGES_AHEAD),
+    (
+        "wait for responses under way when the crawl is stopped",
+        units.format_duration(engine._GRACE),
+    ),
+]
 
 
 def outcomes() -> str:
     """The states in which URLs end, and the reasons."""
     lines = [
         "# Outcomes\n",
-        "Every URL that the crawl meets ends in one state, with a reason; `andante status DIR --urls` lists those that did not become a page.\n",
+        "Every URL that the crawl meets is in one state, with a reason. `andante status DIR --urls` lists those that ended and did not become a page.\n",
         "| state | meaning |",
         "|---|---|",
-        "| `fetched` | a final response came, and is in the outputs; the reason is its status |",
-        "| `redirected` | the response named another URL, which is crawled in its place |",
-        "| `failed` | no usable response, after all attempts |",
-        "| `excluded` | not asked for, or the page was not kept |",
-        "| `queued` | it waits |",
+        "| `fetched` | A final response came, and is in the outputs; the reason is its status. An error status (404, 500 ...) is a response too. |",
+        "| `redirected` | The response named another URL. That one is crawled, if it was not known already. |",
+        "| `failed` | No usable response came, after all attempts. |",
+        "| `excluded` | It was not asked for, or the page was not kept. |",
+        "| `queued` | It waits. |",
         "\n## Reasons for `failed`\n",
-        "| reason | tried again | meaning |",
+        "Those marked are tried again, `retries` times.\n",
+        "| reason | again | meaning |",
         "|---|---|---|",
     ]
     texts = _docstrings(outcome.Outcome)
     for each in outcome.Outcome:
-        if each is not outcome.Outcome.OK:
-            lines.append(f"| `{each}` | {'yes' if each.retryable else 'no'} | {texts[each.name]} |")
-    lines += [f"| `{reason}` | no | {text} |" for reason, text in ends.FAILURES.items()]
+        if each not in (outcome.Outcome.OK, outcome.Outcome.STALE):  # neither is an end in failure
+            lines.append(f"| `{each}` | {'yes' if each.retryable else ''} | {texts[each.name]} |")
+    lines += [f"| `{reason}` | | {_sentence(text)} |" for reason, text in ends.FAILURES.items()]
     lines += ["\n## Reasons for `excluded`\n", "| reason | meaning |", "|---|---|"]
     lines += [
-        f"| `{reason}` | {text} |" for reason, text in (ends.EXCLUSIONS | robots.EXCLUSIONS).items()
+        f"| `{reason}` | {_sentence(text)} |"
+        for reason, text in (robots.EXCLUSIONS | ends.EXCLUSIONS).items()
     ]
     return "\n".join(lines) + "\n"
 
@@ -112,40 +152,37 @@ def outcomes() -> str:
 PAGES = {"cli.md": cli, "settings.md": configuration, "limits.md": limits, "outcomes.md": outcomes}
 
 
-def _code(text: str) -> str:
+_USUAL = re.compile(r" \[default: (.*)\]$")
+
+
+def _default(item: Field[Any]) -> str:
+    if said := _USUAL.search(item.metadata["help"]):
+        return said[1]
+    text = default_text(item)
     return f"`{text}`" if text else ""
 
 
+def _help(item: Field[Any]) -> str:
+    return _USUAL.sub("", item.metadata["help"])
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def _docstrings(kind: type) -> dict[str, str]:
-    """Return the text under each name in a class or module."""
+    """Return the text under each name in a class."""
     tree = ast.parse(inspect.getsource(kind)).body[0]
     assert isinstance(tree, ast.ClassDef)
-    return {name: text for name, text, _ in _described(tree.body)}
-
-
-def _described(body: list[ast.stmt]) -> Iterator[tuple[str, str, ast.expr]]:
-    for statement, following in pairwise(body):
-        target = (
-            statement.targets[0]
-            if isinstance(statement, ast.Assign)
-            else getattr(statement, "target", None)
-        )
-        text = following.value if isinstance(following, ast.Expr) else None
-        if (
-            isinstance(target, ast.Name)
-            and isinstance(text, ast.Constant)
-            and isinstance(text.value, str)
-        ):
-            yield target.id, " ".join(text.value.split()), statement.value  # type: ignore[attr-defined]
-
-
-def _constants() -> Iterator[tuple[str, str, str]]:
-    source = DIRECTORY.parent.parent / "src" / "andante"
-    for path in sorted(source.rglob("*.py")):
-        module = ".".join(path.relative_to(source).with_suffix("").parts)
-        for name, text, value in _described(ast.parse(path.read_text()).body):
-            if name.endswith("_MAX"):
-                yield f"{module}.{name.lstrip('_')}", ast.unparse(value), text
+    return {
+        named.targets[0].id: " ".join(text.value.value.split())
+        for named, text in pairwise(tree.body)
+        if isinstance(named, ast.Assign)
+        and isinstance(named.targets[0], ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
 
 
 def main() -> int:

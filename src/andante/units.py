@@ -86,6 +86,11 @@ def format_duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: ``1 page``, ``1,200 pages``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def format_rate(per_minute: float) -> str:
     """Return pages a minute in words: ``40/min``, or ``max``."""
     return "max" if math.isinf(per_minute) else f"{per_minute:g}/min"

@@ -19,6 +19,7 @@ from andante.crawl.settings import from_strings
 from andante.observe import EventLog
 from andante.observe.progress import LiveProgress, PlainProgress, Progress
 from andante.observe.report import summary
+from andante.units import counted
 
 INTERRUPTED = 130
 
@@ -73,6 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
     if crawl.interrupted:
         print(f"andante: interrupted; {_again(crawl)}", file=sys.stderr)
         return INTERRUPTED
+    if crawl.queued and not arguments.quiet:
+        waiting = counted(crawl.queued, "URL")
+        print(f"\n{waiting} left by a limit: the same command with a higher one goes on")
     if not crawl.stats.ended - crawl.stats.failed.total():
         print("andante: nothing could be fetched", file=sys.stderr)
         return 1

@@ -122,11 +122,9 @@ class Engine:
 
     def _is_over(self) -> bool:
         state, limit = self.state, self.state.settings.max_pages
-        return (
-            bool(state.stopping)
-            or not state.frontier.queued
-            or (limit is not None and state.stats.pages >= limit)
-        )
+        if limit is not None and state.stats.pages >= limit:
+            state.stopping = state.stopping or "max_pages"
+        return bool(state.stopping) or not state.frontier.queued
 
     def _visit_done(self, task: asyncio.Task[None]) -> None:
         self._visits.discard(task)

@@ -45,7 +45,7 @@ class Settings:
     """
 
     job: Path | None = _setting(
-        "Directory of the job; the same again goes on with it [default: named after the first seed's host]",
+        "Directory of the job; one that is there goes on [default: named after the first seed's host]",
         default=None,
         group="Job",
     )
@@ -65,26 +65,37 @@ class Settings:
     )
 
     scope: Scope = _setting(
-        "Follow links within the seeds' hosts, their registrable domains (site), or any",
+        "Follow links within the seeds' hosts, within their registrable domains (site), or to any host",
         default="host",
         group="What",
     )
     include: tuple[str, ...] = _setting(
-        "Only URLs in which this regular expression is found; repeatable", default=(), group="What"
+        "Follow only links in which this regular expression is found; repeatable",
+        default=(),
+        group="What",
     )
     exclude: tuple[str, ...] = _setting(
-        "No URLs in which this regular expression is found; repeatable", default=(), group="What"
+        "Follow no links in which this regular expression is found; repeatable",
+        default=(),
+        group="What",
     )
     max_pages: int | None = _setting(
-        "Stop after this many pages with status 2xx", default=None, group="What"
+        "Stop after this many pages with status 2xx, all starts of the job together",
+        default=None,
+        group="What",
     )
     max_depth: int | None = _setting(
         "Follow at most this many links from a seed", default=None, group="What"
     )
     max_time: float | None = _setting(
-        "Stop after this time", default=None, unit=units.duration, group="What"
+        "Stop after this time, counted from this start",
+        default=None,
+        unit=units.duration,
+        group="What",
     )
-    max_url_length: int = _setting("Longest URL, characters", default=2_000, group="What")
+    max_url_length: int = _setting(
+        "Longest URL, in characters; a longer link is ignored", default=2_000, group="What"
+    )
     sitemaps: bool = _setting(
         "Also take URLs from the sitemaps that robots.txt names", default=False, group="What"
     )
@@ -93,13 +104,13 @@ class Settings:
     )
 
     rate: float = _setting(
-        "Most pages a minute from a server, and from an IP address: 40/min, 2/s, max",
+        "Most requests to a server, and to an IP address: 40/min, 2/s; max for no limit",
         default=60.0,
         unit=units.rate,
         group="How fast",
     )
     total_rate: float = _setting(
-        "Most pages a minute in all", default=math.inf, unit=units.rate, group="How fast"
+        "Most requests in all", default=math.inf, unit=units.rate, group="How fast"
     )
     delay: float = _setting(
         "Least pause between a server's response and the next request to it",
@@ -108,14 +119,18 @@ class Settings:
         group="How fast",
     )
     per_server: int = _setting(
-        "Connections to one server, and to one IP address", default=1, group="How fast"
+        "Most connections to one server, and to one IP address", default=1, group="How fast"
     )
-    connections: int = _setting("Connections in all", default=256, group="How fast")
+    connections: int = _setting("Most connections at work at once", default=256, group="How fast")
     per_ip: bool = _setting(
-        "Politeness also by IP address, for servers that share one", default=True, group="How fast"
+        "Hold rate, delay and connections for each IP address too, as servers may share one",
+        default=True,
+        group="How fast",
     )
     pipeline: int = _setting(
-        "Requests sent ahead on a connection; only with --rate max", default=1, group="How fast"
+        "Most requests under way on one connection; of use only with --rate max",
+        default=1,
+        group="How fast",
     )
 
     ignore_robots: bool = _setting(
@@ -132,14 +147,20 @@ class Settings:
         group="How",
     )
     header: tuple[str, ...] = _setting(
-        "Header to send with each request, as 'Name: value'; repeatable", default=(), group="How"
+        "Header to send with each request, as 'Name: value'; WARC files record it; repeatable",
+        default=(),
+        group="How",
     )
-    cookies: bool = _setting("Keep cookies, per server", default=True, group="How")
+    cookies: bool = _setting(
+        "Keep cookies, and send them back where they belong", default=True, group="How"
+    )
     resolve: tuple[str, ...] = _setting(
-        "Connect to ADDR for HOST:PORT, as HOST:PORT:ADDR; repeatable", default=(), group="How"
+        "Connect to this IP address for this host and port, without DNS; repeatable",
+        default=(),
+        group="How",
     )
     ca_file: Path | None = _setting(
-        "Certificates (PEM) to trust besides the system's", default=None, group="How"
+        "PEM file of certificates to trust besides the system's", default=None, group="How"
     )
 
     connect_timeout: float = _setting(
@@ -155,7 +176,10 @@ class Settings:
         "Longest silence within a response", default=15.0, unit=units.duration, group="Limits"
     )
     total_timeout: float = _setting(
-        "Longest time for a whole response", default=120.0, unit=units.duration, group="Limits"
+        "Longest time for a whole response; a body under way is cut then, and kept",
+        default=120.0,
+        unit=units.duration,
+        group="Limits",
     )
     max_header: int = _setting(
         "Largest response header; a larger one is an error",
@@ -164,7 +188,7 @@ class Settings:
         group="Limits",
     )
     max_body: int = _setting(
-        "Largest body as transferred; a longer one is cut there",
+        "Largest body as transferred; a larger one is cut there, and kept",
         default=10 * 2**20,
         unit=units.size,
         group="Limits",
@@ -175,8 +199,12 @@ class Settings:
         unit=units.size,
         group="Limits",
     )
-    max_links: int = _setting("Most links taken from one page", default=10_000, group="Limits")
-    max_redirects: int = _setting("Most redirects in a chain", default=10, group="Limits")
+    max_links: int = _setting(
+        "Most links taken from one page; those after are ignored", default=10_000, group="Limits"
+    )
+    max_redirects: int = _setting(
+        "Most redirects in a chain; a longer one is an error", default=10, group="Limits"
+    )
     max_crawl_delay: float = _setting(
         "Longest Crawl-delay of robots.txt that is kept to; a server that asks for more is left alone",
         default=300.0,
@@ -191,7 +219,7 @@ class Settings:
     )
     retries: int = _setting("Times that a failed fetch is tried again", default=2, group="Limits")
     retry_wait: float = _setting(
-        "Wait before trying again; doubled each time; Retry-After may ask for more",
+        "Wait before trying again, doubled each time; Retry-After may ask for more",
         default=10.0,
         unit=units.duration,
         group="Limits",

@@ -9,7 +9,7 @@ from typing import IO, Protocol, Self
 import msgspec
 
 from andante.observe.stats import Speed, Stats
-from andante.units import format_duration, format_size
+from andante.units import counted, format_duration, format_size
 
 
 class Snapshot(msgspec.Struct, kw_only=True):
@@ -78,9 +78,9 @@ class PlainProgress:
         self._speed = self._speed or Speed(now.pages_before)
         speed = self._speed.read(now.stats.pages, now.elapsed)
         parts = [
-            f"{format_duration(now.elapsed)}: {now.stats.pages:,} pages ({speed:,.1f}/s)",
-            f"{now.queued:,} queued on {now.servers:,} servers",
-            f"{now.visits} connections",
+            f"{format_duration(now.elapsed)}: {counted(now.stats.pages, 'page')} ({speed:,.1f}/s)",
+            f"{now.queued:,} queued on {counted(now.servers, 'server')}",
+            counted(now.visits, "connection"),
             format_size(now.stats.bytes),
         ]
         if problems := now.stats.failed.total():
@@ -142,7 +142,10 @@ def panel_rows(now: Snapshot, speed: float) -> list[tuple[str, str]]:
     pages = f"{stats.pages:,}" + (f" of {now.max_pages:,}" if now.max_pages else "")
     rows = [
         ("pages", f"{pages}   {speed:,.1f}/s   {speed * 60:,.0f}/min   {format_size(stats.bytes)}"),
-        ("queue", f"{now.queued:,} URLs on {now.servers:,} servers   {now.known:,} known"),
+        (
+            "queue",
+            f"{counted(now.queued, 'URL')} on {counted(now.servers, 'server')}   {now.known:,} known",
+        ),
         (
             "connections",
             f"{now.visits} at work   {stats.connections:,} opened   {stats.requests:,} requests",

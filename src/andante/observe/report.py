@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from andante.observe.stats import Stats
-from andante.units import format_duration, format_size
+from andante.units import counted, format_duration, format_size
 
 
 def summary(stats: Stats, *, known: int, queued: int, servers: int, outputs: Iterable[Path]) -> str:
     """Return the lines of a summary; its URL counts add up to those known."""
     lines = [
-        f"{stats.pages:,} pages, {format_size(stats.bytes)}, in {format_duration(stats.seconds)}"
+        f"{counted(stats.pages, 'page')}, {format_size(stats.bytes)}, in {format_duration(stats.seconds)}"
         + (f" ({stats.pages / stats.seconds:,.1f} pages/s)" if stats.seconds > 0 else ""),
-        f"{stats.requests:,} requests on {stats.connections:,} connections to {servers:,} servers",
+        f"{counted(stats.requests, 'request')} on {counted(stats.connections, 'connection')} to {counted(servers, 'server')}",
         "",
         f"{known:>9,} URLs known, of which",
     ]
