@@ -167,7 +167,7 @@ def _help(item: Field[Any]) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{text if text.startswith('robots.txt') else text[0].upper() + text[1:]}."
 
 
 def _docstrings(kind: type) -> dict[str, str]:
