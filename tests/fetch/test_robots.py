@@ -64,6 +64,14 @@ def test_why_it_could_not_be_read_is_told():
     assert read(Failure(Outcome.REFUSED)).unreachable == "refused"
 
 
+def test_one_that_does_not_come_to_its_end_in_time_is_none():
+    cut = response(200, b"User-agent: *\nDisallow: ")
+    cut.truncated = "time"
+    robots = read(cut)
+    assert not robots.allows(SERVER + "/")
+    assert robots.unreachable == "total-timeout"
+
+
 def test_redirects_are_followed_to_other_servers_too():
     reading = RobotsReading(SERVER, agent="andante")
     assert reading.url == "https://a.example/robots.txt"

@@ -10,6 +10,7 @@ from andante.crawl.parked import Parked
 from andante.crawl.robots import RobotsBook
 from andante.crawl.state import State
 from andante.fetch import Connection, Failure, Outcome, Response
+from andante.fetch.robots import BODY_MAX as ROBOTS_MAX
 from andante.frontier import Server, Task
 
 
@@ -131,7 +132,8 @@ class Visitor:
         url = self._robots.url(server)
         if urls.origin(url) == server.key:
             state.sent(server)
-            result = await connection.exchange(state.request(server, url[len(server.key) :]))
+            request = state.request(server, url[len(server.key) :])
+            result = await connection.exchange(request, max_body=ROBOTS_MAX)
             state.finished(server)
         else:
             result = await self._fetch_elsewhere(url)
@@ -149,7 +151,8 @@ class Visitor:
         if isinstance(opened, Failure):
             return opened
         try:
-            return await opened.exchange(state.request(other, where.target))
+            request = state.request(other, where.target)
+            return await opened.exchange(request, max_body=ROBOTS_MAX)
         finally:
             opened.close()
             state.finished(other)

@@ -5,7 +5,7 @@ Rules:
 1. 2xx: the first 500 KiB count, as UTF-8. An HTML page in its place has no rules.
 2. 3xx: followed up to five times, to other servers too; a longer chain, or one that leads nowhere, is as good as 4xx.
 3. 4xx other than 429: there is no robots.txt, all is allowed.
-4. 429, 5xx, no response, or one that cannot be decoded: nothing is allowed, until a later reading says otherwise.
+4. 429, 5xx, no response, or one that is not whole in time or cannot be decoded: nothing is allowed, until a later reading says otherwise.
 5. What was read holds for 24 hours; that nothing could be read, for five minutes.
 """
 
@@ -18,13 +18,16 @@ from protego import Protego
 
 from andante import url as urls
 from andante.fetch.coding import content_encoding, decode
-from andante.fetch.outcome import Failure, Response
+from andante.fetch.outcome import Failure, Outcome, Response
 
 if TYPE_CHECKING:
     from andante.page import Header
 
 SIZE_MAX = 500 * 1024
 """Bytes of a robots.txt that count (RFC 9309, section 2.5, asks for at least so many)."""
+
+BODY_MAX = SIZE_MAX + 1
+"""Bytes to read of it: the one beyond tells that it is longer, and its last line may be cut in two."""
 
 HOPS_MAX = 5
 """Redirects that are followed (section 2.3.1.2)."""
@@ -100,11 +103,11 @@ class RobotsReading:
             return self._unreachable(str(status), now)
         if 300 <= status < 400 and self._move(_location(result.headers)):
             return None
+        if result.truncated == "time":
+            return self._unreachable(Outcome.TOTAL_TIMEOUT, now)
         if not 200 <= status < 300:
             return Robots(agent=self._agent, expires_at=now + TTL)
-        body = decode(
-            result.payload, content_encoding(result.headers), limit=SIZE_MAX + 1, cut=True
-        )
+        body = decode(result.payload, content_encoding(result.headers), limit=BODY_MAX, cut=True)
         if isinstance(body, Failure):
             return self._unreachable(body.outcome, now)
         return Robots(_text(body), agent=self._agent, expires_at=now + TTL)
