@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
-import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,14 +52,13 @@ class Running:
 
     def wait(self, timeout: float = 60.0) -> Done:
         """Wait for its end; a command that takes longer is killed."""
-        timer = threading.Timer(timeout, self.process.kill)
-        timer.start()
-        _, status, usage = os.wait4(self.process.pid, 0)
-        timer.cancel()
-        self.process.returncode = os.waitstatus_to_exitcode(status)
-        done = Done(
-            self.process.returncode, _text(self._out), _text(self._err), usage.ru_maxrss * 1024
-        )
+        give_up, peak = time.monotonic() + timeout, 0
+        while self.process.poll() is None:
+            if time.monotonic() > give_up:
+                self.process.kill()
+            peak = max(peak, _peak(self.process.pid))
+            time.sleep(0.01)
+        done = Done(self.process.returncode, _text(self._out), _text(self._err), peak)
         os.close(self._out)
         os.close(self._err)
         return done
@@ -67,6 +67,13 @@ class Running:
     def err(self) -> str:
         """What it has written to standard error so far."""
         return _text(self._err)
+
+
+def _peak(pid: int) -> int:
+    """Return the most memory that a process has had so far. What wait4 tells counts its parent's as well."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmHWM:\s*(\d+) kB", status)
+    return int(found[1]) * 1024 if found else 0
 
 
 def _text(file: int) -> str:

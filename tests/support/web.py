@@ -37,6 +37,8 @@ class Reply:
     """Close the connection in place of it."""
     close: bool = False
     """Close the connection after it, without having said so."""
+    times: int = 1
+    """How often the body is sent, as when it is too large to hold."""
 
 
 Answer = Reply | Callable[["Visit"], Reply]
@@ -154,6 +156,8 @@ class Server:
                 return
             visit.ended = time.monotonic()
             await loop.sock_sendall(client, _encode(reply))
+            for _ in range(1, reply.times):
+                await loop.sock_sendall(client, reply.body)
             if reply.close:
                 return
 
@@ -193,7 +197,7 @@ def most_at_once(visits: Iterable[Visit]) -> int:
 
 
 def _encode(reply: Reply) -> bytes:
-    headers = {"Content-Length": str(len(reply.body)), **reply.headers}
+    headers = {"Content-Length": str(len(reply.body) * reply.times), **reply.headers}
     lines = [f"HTTP/1.1 {reply.status} -", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + reply.body
 
