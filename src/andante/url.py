@@ -202,6 +202,8 @@ class LinkResolver:
         bare = _without_fragment(href)
         if not bare:
             return base
+        if isinstance(bare, str) and bare.isascii() and "&" not in bare:
+            bare = bare.encode()  # it was written so in the source, too
         memo = directory.memo
         url = memo.get(bare, "")
         if url != "":

@@ -99,10 +99,10 @@ def _header_charset(value: str) -> str | None:
 
 
 def _prescan(start: bytes) -> str | None:
-    for source in _TOKEN.findall(start):
-        if not source:
+    for match in _TOKEN.finditer(start):  # it seldom takes more than the first few tags
+        if not match[1]:
             continue
-        found = attributes(source, "latin-1")
+        found = attributes(match[1], "latin-1")
         codec = codec_for(found.get("charset") or "")
         if codec is None and (found.get("http-equiv") or "").lower() == "content-type":
             codec = _header_charset(found.get("content") or "")
