@@ -121,7 +121,7 @@ async def _crawl(crawl: Crawl, progress: Progress | None) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupt)
-    with progress or contextlib.nullcontext():
+    with progress or contextlib.nullcontext(), contextlib.suppress(asyncio.CancelledError):
         await crawl.run(progress)
 
 
