@@ -7,7 +7,7 @@ import pytest
 import uvloop
 
 from support import hostile
-from support.command import andante, ended, pages, status
+from support.command import adds_up, andante, ended, pages, status
 from support.web import Reply, Web, page
 
 TIMES = (
@@ -24,15 +24,6 @@ def crawl(cwd, *arguments):
     return andante(
         *("crawl", "--job", "job", "--output", "pages.jsonl", *TIMES, *SERVERS, *arguments), cwd=cwd
     )
-
-
-def adds_up(summary):
-    """Tell whether the counts of URLs in a summary make the number known."""
-    known, rest = re.search(
-        r"([\d,]+) URLs known, of which\n(.*?)\n\n", summary, re.DOTALL
-    ).groups()
-    counts = [int(line.split()[0].replace(",", "")) for line in rest.splitlines()]
-    return int(known.replace(",", "")) == sum(counts)
 
 
 FAILED = {

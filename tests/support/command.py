@@ -105,3 +105,10 @@ def ended(cwd: Path, job: str = "job") -> dict[str, Ended]:
 def pages(cwd: Path, name: str = "pages.jsonl") -> list[dict[str, Any]]:
     """Return the pages of a JSON Lines output."""
     return [json.loads(line) for line in (cwd / name).read_text().splitlines()]
+
+
+def adds_up(summary: str) -> bool:
+    """Tell whether the counts of URLs in a summary make the number known."""
+    known, rest = re.findall(r"([\d,]+) URLs known, of which\n(.*?)\n\n", summary, re.DOTALL)[0]
+    counts = [int(line.split()[0].replace(",", "")) for line in rest.splitlines()]
+    return int(known.replace(",", "")) == sum(counts)
