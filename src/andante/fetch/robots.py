@@ -103,11 +103,9 @@ class RobotsReading:
             return self._unreachable(str(status), now)
         if 300 <= status < 400 and self._move(_location(result.headers)):
             return None
-        if result.truncated == "time":
-            return self._unreachable(Outcome.TOTAL_TIMEOUT, now)
         if not 200 <= status < 300:
             return Robots(agent=self._agent, expires_at=now + TTL)
-        body = decode(result.payload, content_encoding(result.headers), limit=BODY_MAX, cut=True)
+        body = _body(result)
         if isinstance(body, Failure):
             return self._unreachable(body.outcome, now)
         return Robots(_text(body), agent=self._agent, expires_at=now + TTL)
@@ -122,6 +120,13 @@ class RobotsReading:
         self.url = target
         self._hops += 1
         return True
+
+
+def _body(response: Response) -> bytes | Failure:
+    if response.truncated == "time":
+        return Failure(Outcome.TOTAL_TIMEOUT)
+    encoding = content_encoding(response.headers)
+    return decode(response.payload, encoding, limit=BODY_MAX, cut=True)
 
 
 def _location(headers: list[Header]) -> bytes:
