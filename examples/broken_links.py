@@ -6,7 +6,7 @@ import asyncio
 import sys
 
 import andante
-from andante.observe import Event
+from andante import Event
 
 ENOUGH = 20
 

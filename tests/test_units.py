@@ -90,3 +90,27 @@ def test_format_size(count, expected):
 def test_format_binary_is_read_back(count, expected):
     assert units.format_binary(count) == expected
     assert units.size(expected) == count
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0.0, "0"),
+        (0.5, "500ms"),
+        (1.0, "1s"),
+        (10.0, "10s"),
+        (90.0, "90s"),
+        (120.0, "2m"),
+        (86400.0, "1d"),
+    ],
+)
+def test_format_exact_is_read_back(seconds, expected):
+    assert units.format_exact(seconds) == expected
+    assert units.duration(expected) == seconds
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(1, "1 page"), (0, "0 pages"), (1200, "1,200 pages")]
+)
+def test_counted(count, expected):
+    assert units.counted(count, "page") == expected

@@ -1,7 +1,8 @@
 """Andante: a web crawler that is fast, polite and sure."""
 
 from andante.crawl import Crawl, Settings, SettingsError, crawl
+from andante.observe import Event, Stats
 from andante.page import Page
 from andante.store import JobError
 
-__all__ = ["Crawl", "JobError", "Page", "Settings", "SettingsError", "crawl"]
+__all__ = ["Crawl", "Event", "JobError", "Page", "Settings", "SettingsError", "Stats", "crawl"]

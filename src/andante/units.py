@@ -96,6 +96,14 @@ def format_rate(per_minute: float) -> str:
     return "max" if math.isinf(per_minute) else f"{per_minute:g}/min"
 
 
+def format_exact(seconds: float) -> str:
+    """Return seconds as they are written in settings: ``500ms``, ``10s``, ``2m``."""
+    for unit in ("d", "h", "m", "s"):
+        if seconds and seconds % _SECONDS[unit] == 0:
+            return f"{seconds / _SECONDS[unit]:g}{unit}"
+    return f"{seconds * 1000:g}ms" if seconds else "0"
+
+
 def format_binary(count: int) -> str:
     """Return bytes as they are written in settings: ``64KiB``, ``10MiB``, ``1GB``."""
     for unit in ("GiB", "GB", "MiB", "MB", "KiB", "kB"):

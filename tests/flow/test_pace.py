@@ -44,3 +44,12 @@ def test_no_rule_is_ever_broken(interval, delay, exchanges):
         pace.on_sent(sent := now)
         now += took
         pace.on_finished(ended := now)
+
+
+def test_with_several_connections_requests_start_a_delay_apart():
+    pace = Pace(delay=2.0)
+    pace.on_sent(10.0)
+    assert pace.next_time == 12.0
+    pace.on_sent(12.0)
+    pace.on_finished(12.5)
+    assert pace.next_time == 14.5

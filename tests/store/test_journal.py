@@ -138,3 +138,28 @@ def test_a_full_disk_is_an_os_error(path):
         with pytest.raises(OSError, match="full"):
             journal.commit(Batch(blocks=[(9, "http://a.example", 1, b"", bytes(100_000))]))
         assert journal.meta() == BATCH.meta
+
+
+@pytest.mark.parametrize(
+    ("stats", "block", "expected"),
+    [
+        ({"failed": {"dns": 1}, "fetched": {}, "redirected": 0, "excluded": {}}, False, True),
+        ({"failed": {"dns": 1}, "fetched": {}, "redirected": 0, "excluded": {}}, True, False),
+        (
+            {"failed": {"dns": 1}, "fetched": {"200": 1}, "redirected": 0, "excluded": {}},
+            False,
+            False,
+        ),
+        ({"failed": {}, "fetched": {}, "redirected": 0, "excluded": {}}, False, False),
+    ],
+)
+def test_a_job_in_which_all_failed_starts_over(path, stats, block, expected):
+    blocks = [(1, "http://a.example", 1, b"", b"links")] if block else []
+    with closing(Journal(path)) as journal:
+        journal.commit(
+            Batch(blocks=blocks, fingerprints=b"aaaaaaaa", meta={"stats": stats, "positions": {}})
+        )
+        assert journal.is_fruitless() is expected
+        journal.reset()
+        assert b"".join(journal.fingerprints()) == b""
+        assert journal.meta() == {"positions": {}}

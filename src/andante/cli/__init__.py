@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any, NoReturn
 
 from andante.cli import crawl, status
@@ -30,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
         description="A web crawler that is fast, polite and sure.",
         epilog="Exit status: 0 done, 1 the crawl failed, 2 wrong usage, 130 interrupted.",
     )
+    root.add_argument("--version", action="version", version=f"andante {version('andante')}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (crawl, status):
         module.add_to(commands)

@@ -78,7 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
         waiting = counted(crawl.queued, "URL")
         print(f"\n{waiting} left by a limit: the same command with a higher one goes on")
     if not crawl.stats.ended - crawl.stats.failed.total():
-        print("andante: nothing could be fetched", file=sys.stderr)
+        reasons = ", ".join(crawl.stats.failed)
+        print(f"andante: nothing could be fetched: {reasons}", file=sys.stderr)
         return 1
     return 0
 

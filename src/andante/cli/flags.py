@@ -11,7 +11,7 @@ from andante.crawl.settings import Settings, default
 
 _METAVARS = {units.duration: "TIME", units.size: "SIZE", units.rate: "RATE"}
 _FORMATS = {
-    units.duration: units.format_duration,
+    units.duration: units.format_exact,
     units.size: units.format_binary,
     units.rate: units.format_rate,
 }

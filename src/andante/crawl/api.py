@@ -278,7 +278,9 @@ async def _show(engine: Engine, progress: Progress) -> None:
         progress.update(engine.snapshot())
 
 
-def _seed(raw: str, settings: Settings) -> str:
+def _seed(raw: object, settings: Settings) -> str:
+    if not isinstance(raw, str):
+        raise SettingsError(f"{raw!r} is not a URL: give URLs as texts, one by one")
     seed = urls.canonical(raw, length_max=settings.max_url_length)
     if seed is None:
         hint = f"; did you mean https://{raw}?" if "://" not in raw else ""

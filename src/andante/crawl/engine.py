@@ -13,6 +13,7 @@ from andante.crawl.state import State
 from andante.crawl.visit import Visitor
 from andante.observe import Event
 from andante.observe.progress import Snapshot
+from andante.units import format_duration
 
 _GRACE = 2.0
 """Seconds that a clean stop waits for responses under way; what is cut off is fetched again by the next start."""
@@ -88,7 +89,13 @@ class Engine:
             max_pages=state.settings.max_pages,
             max_time=state.settings.max_time,
             doing=f"stopping ({state.stopping})" if state.stopping else "crawling",
+            waiting=self._waiting(),
         )
+
+    def _waiting(self) -> str:
+        wakeup = self.state.frontier.wakeup()
+        wait = 0.0 if wakeup is None or self._visits else wakeup - self.state.now()
+        return f"a server that may be asked in {format_duration(wait)}" if wait > 1 else ""
 
     # Visits
 

@@ -226,6 +226,8 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        for name, value in from_strings(vars(self)).items():
+            object.__setattr__(self, name, value)
         _check(self)
 
     @property

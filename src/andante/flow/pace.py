@@ -23,8 +23,8 @@ class Pace:
         return f"<Pace: next at {self.next_time:.3f}, interval {self.interval:g} s, delay {self.delay:g} s>"
 
     def on_sent(self, now: float) -> None:
-        """A request starts."""
-        self.next_time = max(self.next_time, now + self.interval)
+        """A request starts. Others on other connections must not start together with it, so the delay counts here too."""
+        self.next_time = max(self.next_time, now + max(self.interval, self.delay))
 
     def on_finished(self, now: float) -> None:
         """A response, or the failure to get one, has ended."""

@@ -9,17 +9,23 @@ from andante.observe.stats import Stats
 from andante.units import counted, format_duration, format_size
 
 
-def summary(stats: Stats, *, known: int, queued: int, servers: int, outputs: Iterable[Path]) -> str:
-    """Return the lines of a summary; its URL counts add up to those known."""
+def summary(
+    stats: Stats, *, known: int, queued: int, servers: int | None, outputs: Iterable[Path]
+) -> str:
+    """Return the lines of a summary; its URL counts add up to those known.
+
+    ``servers`` is how many the crawl has met; None where that is not known.
+    """
     lines = [
         f"{counted(stats.pages, 'page')}, {format_size(stats.bytes)}, in {format_duration(stats.seconds)}"
         + (f" ({stats.pages / stats.seconds:,.1f} pages/s)" if stats.seconds > 0 else ""),
-        f"{counted(stats.requests, 'request')} on {counted(stats.connections, 'connection')} to {counted(servers, 'server')}",
+        f"{counted(stats.requests, 'request')} on {counted(stats.connections, 'connection')}"
+        + (f" to {counted(servers, 'server')}" if servers else ""),
         "",
         f"{known:>9,} URLs known, of which",
     ]
     lines += [f"{count:>9,} {label}" for label, count in _states(stats, known, queued)]
-    lines += ["", *(f"output: {path} ({format_size(_size(path))})" for path in outputs)]
+    lines += ["", *(f"output: {path} ({_size(path)})" for path in outputs)]
     return "\n".join(lines)
 
 
@@ -32,5 +38,5 @@ def _states(stats: Stats, known: int, queued: int) -> list[tuple[str, int]]:
     return [(label, count) for label, count in rows if count]
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+def _size(path: Path) -> str:
+    return format_size(path.stat().st_size) if path.exists() else "moved away"

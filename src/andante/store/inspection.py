@@ -57,7 +57,7 @@ def inspect(directory: Path) -> Inspection:
             outputs=[
                 file
                 for output, position in meta.get("positions", {}).items()
-                for file in files(Path(output), position)
+                for file in files(directory.absolute() / output, position)
             ],
             ended=list(journal.ended()),
             is_running=_is_locked(directory / "lock"),

@@ -40,6 +40,8 @@ class Job:
         self._lock = Lock(directory / "lock")
         try:
             self._journal = Journal(directory / JOURNAL)
+            if self._journal.is_fruitless():
+                self._journal.reset()
             self._meta = self._journal.meta()
             self.outputs = self._open_outputs(outputs, warc_size=warc_size, about=about)
             if "positions" not in self._meta:  # from here on what is in the files is the job's own
@@ -173,8 +175,14 @@ class Job:
         ]
         self._journal.commit(batch)
 
+    def _key(self, output: Path) -> str:
+        """Name an output in the journal: within the directory by its place there, so that the directory can be moved."""
+        directory = self.directory.absolute()
+        is_inside = output.is_relative_to(directory)
+        return str(output.relative_to(directory) if is_inside else output)
+
     def _positions(self) -> dict[str, Position]:
-        return {str(output.path): output.position for output in self.outputs}
+        return {self._key(output.path): output.position for output in self.outputs}
 
     def finish(self) -> None:
         """The crawl is done: complete outputs that are only readable when complete."""
@@ -196,13 +204,13 @@ class Job:
     ) -> list[Output]:
         positions: dict[str, Any] | None = self._meta.get("positions")
         absolute = [path.absolute() for path in paths]
-        if positions is not None and set(positions) != {str(path) for path in absolute}:
+        if positions is not None and set(positions) != set(map(self._key, absolute)):
             message = f"{self.directory} writes {', '.join(positions) or 'no output'}: go on with the same --output, or start another --job directory"
             raise JobError(message)
         outputs: list[Output] = []
         try:
             for path in absolute:
-                position = positions[str(path)] if positions is not None else None
+                position = positions[self._key(path)] if positions is not None else None
                 outputs.append(
                     open_output(path, position=position, size_max=warc_size, about=about)
                 )

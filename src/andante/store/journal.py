@@ -132,7 +132,19 @@ class Journal:
         for (outcomes,) in self._reader.execute("SELECT outcomes FROM ended ORDER BY number"):
             yield from msgspec.msgpack.decode(outcomes, type=list[Ended])
 
+    def is_fruitless(self) -> bool:
+        """Tell whether the job has ended and all that it asked for had failed, as without a network."""
+        stats = self.meta().get("stats", {})
+        got = any(stats.get(name) for name in ("fetched", "redirected", "excluded"))
+        return bool(stats.get("failed")) and not got and next(self.blocks(), None) is None
+
     # Writing
+
+    def reset(self) -> None:
+        """Forget all URLs, so that the job starts over; what is known of servers and outputs stays."""
+        self._writer.executescript(
+            "BEGIN; DELETE FROM block; DELETE FROM seen; DELETE FROM ended; DELETE FROM meta WHERE key = 'stats'; COMMIT;"
+        )
 
     def commit(self, batch: Batch) -> None:
         """Write a batch in one transaction; it is on disk, or nothing of it is.
