@@ -222,4 +222,6 @@ class Web:
     async def __aexit__(self, *_: object) -> None:
         for listening in self._listening:
             listening.cancel()
-        await asyncio.gather(*self._listening, return_exceptions=True)
+        for ended in await asyncio.gather(*self._listening, return_exceptions=True):
+            if isinstance(ended, Exception | BaseExceptionGroup):
+                raise ended
