@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 import uvloop
@@ -81,6 +82,42 @@ def test_to_leave_early_is_no_error():
         asyncio.run(main())
 
     with_web(test)
+
+
+def test_to_leave_while_pages_wait_is_no_error():
+    """The crawl is ahead of a slow listener, as far as it may be, when that one leaves."""
+
+    async def main():
+        async with Web() as web:
+            server = await web.server(web_of(300))
+            async with asyncio.timeout(20), andante.Crawl([server.url], rate="max") as crawl:
+                async for _ in crawl:
+                    while crawl.stats.pages < 100:
+                        await asyncio.sleep(0.01)
+                    await asyncio.sleep(0.05)
+                    break
+            assert crawl.stats.pages < 150
+
+    uvloop.run(main())
+
+
+def test_to_stop_listening_while_pages_wait_ends_the_crawl():
+    async def main():
+        async with Web() as web:
+            server = await web.server(web_of(400))
+
+            def listen():
+                crawling = andante.crawl(server.url, rate="max")
+                next(crawling)
+                while len(server.paths) < 200:
+                    time.sleep(0.01)
+                time.sleep(0.05)
+                crawling.close()
+
+            await asyncio.wait_for(asyncio.to_thread(listen), 20)
+            assert not [thread for thread in threading.enumerate() if thread.name == "andante"]
+
+    uvloop.run(main())
 
 
 def test_a_job_goes_on(tmp_path):

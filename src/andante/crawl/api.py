@@ -193,11 +193,12 @@ class Crawl:
     async def _produce(self, pages: asyncio.Queue[Page | None]) -> None:
         try:
             await self.run()
-        finally:
-            if not pages.full():
-                pages.put_nowait(None)
-            else:
-                await pages.put(None)
+        except Exception:
+            await pages.put(
+                None
+            )  # whoever listens gets the pages before the error; when cancelled, nobody does
+            raise
+        await pages.put(None)
 
 
 def crawl(*seeds: str, **options: Any) -> Iterator[Page]:
