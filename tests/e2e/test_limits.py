@@ -388,4 +388,4 @@ def test_a_crawl_that_got_nothing_has_failed(tmp_path):
 
     done = uvloop.run(main())
     assert done.status == 1
-    assert done.err == "andante: nothing could be fetched\n"
+    assert done.err == "andante: nothing could be fetched: closed\n"

@@ -43,8 +43,10 @@ async def listening_everywhere():
         writer.close()
 
     server = await asyncio.start_server(answer, None, 8000)
-    async with server:
+    try:
         yield 8000
+    finally:
+        server.close()
 
 
 @on_island
