@@ -301,6 +301,19 @@ def test_retry_after(status, form):
     uvloop.run(main())
 
 
+def test_retry_after_of_robots_txt():
+    async def main():
+        async with Web() as web:
+            server = await web.server({"/": page()})
+            busy = Reply(503, {"Retry-After": "1"})
+            server.answers["/robots.txt"] = lambda _: busy if len(server.visits) < 2 else Reply(404)
+            await crawl(server.url, rate="max", retry_wait="10ms")
+            assert len(server.visits) == 3
+            assert server.gaps[0] > 1 - SLACK
+
+    uvloop.run(main())
+
+
 # Restarts
 
 

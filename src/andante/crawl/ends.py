@@ -197,11 +197,14 @@ class Ends:
             return
         self.give_up(server, failure.outcome, failure.detail)
 
-    def without_robots(self, server: Server, reason: str) -> None:
+    def without_robots(self, server: Server, reason: str, result: Response | Failure) -> None:
         """robots.txt could not be read: nothing may be asked, and later it is tried again."""
         server.failures += 1
         if server.failures <= self._settings.retries:
-            self._hold(server, self._wait(server.failures - 1), f"robots.txt: {reason}")
+            wait = self._wait(server.failures - 1)
+            if isinstance(result, Response):
+                wait = max(wait, retry_after(result, self._state.wall()))
+            self._hold(server, wait, f"robots.txt: {reason}")
         else:
             self.give_up(server, "robots-unreachable", reason)
 

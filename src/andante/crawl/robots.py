@@ -49,7 +49,7 @@ class RobotsBook:
             return  # it has moved
         del self._readings[server]
         if robots.unreachable:
-            self._ends.without_robots(server, robots.unreachable)
+            self._ends.without_robots(server, robots.unreachable, result)
             return
         server.failures = 0
         self._robots[server] = robots
