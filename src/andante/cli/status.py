@@ -34,7 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
     job = inspect(arguments.directory)
     if arguments.urls:
         for ended in job.ended:
-            print(f"{ended.state}\t{ended.reason}\t{ended.url}\t{ended.detail}")
+            # The detail may come from a server: nothing in it may steer a terminal.
+            detail = "".join(each if each.isprintable() else "\ufffd" for each in ended.detail)
+            print(f"{ended.state}\t{ended.reason}\t{ended.url}\t{detail}")
     elif arguments.json:
         print(msgspec.json.format(msgspec.json.encode(_as_json(job)), indent=2).decode())
     else:
