@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 URL_LENGTH_MAX = 2_000
 """Default limit on the length of a URL, characters. Longer ones come from traps more often than from people."""
 
-_SPACE_AND_CONTROL = bytes(range(0x21))
-"""What the URL Standard strips from both ends of its input: C0 controls and space."""
-
 
 class Parts(NamedTuple):
     """A URL taken apart for a request."""
@@ -259,4 +256,5 @@ def _without_fragment(href: bytes | str) -> bytes | str:
     return href if b"&#" in href else href.partition(b"#")[0]
 
 
-_STRIPPED = _SPACE_AND_CONTROL.decode("ascii")
+_STRIPPED = bytes(range(0x21)).decode("ascii")
+"""What the URL Standard strips from both ends of its input: C0 controls and space."""

@@ -3,7 +3,8 @@ from contextlib import closing
 
 import pytest
 
-from andante.store.journal import Batch, Ended, JobError, Journal, ServerState, fingerprint_chunks
+from andante.frontier.seen import unpack
+from andante.store.journal import Batch, Ended, JobError, Journal, ServerState
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_what_was_committed_is_there_again(path):
             (2, "http://b.example", 1, b""),
         ]
         assert journal.links(2) == b"links of 2"
-        assert list(fingerprint_chunks(journal.fingerprints())) == [b"aaaaaaaa", b"bbbbbbbb"]
+        assert list(unpack(b"".join(journal.fingerprints()))) == [b"aaaaaaaa", b"bbbbbbbb"]
         assert journal.servers() == {"http://a.example": ServerState(crawl_delay=2.0)}
         assert list(journal.ended()) == BATCH.ended
         assert journal.meta() == BATCH.meta

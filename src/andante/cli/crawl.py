@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import signal
 import sys
@@ -109,8 +110,6 @@ def _progress() -> Progress:
 
 async def _crawl(crawl: Crawl, progress: Progress | None) -> None:
     """Run to the end; the first Ctrl-C stops cleanly, the second at once."""
-    import asyncio  # noqa: PLC0415
-
     loop = asyncio.get_running_loop()
     current = asyncio.current_task()
     assert current is not None

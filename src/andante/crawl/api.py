@@ -194,9 +194,8 @@ class Crawl:
         try:
             await self.run()
         except Exception:
-            await pages.put(
-                None
-            )  # whoever listens gets the pages before the error; when cancelled, nobody does
+            # Whoever listens gets the pages first and then the error. When this is cancelled nobody listens.
+            await pages.put(None)
             raise
         await pages.put(None)
 

@@ -309,13 +309,15 @@ def _bool(value: object) -> bool:
 def _int(value: object) -> int:
     if isinstance(value, str) and value.strip().isdigit():
         return int(value)
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_whole else _refuse(value, "a whole number")  # type: ignore[return-value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return int(_refuse(value, "a whole number"))
 
 
 def _float(value: object) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number else _refuse(value, "a number, or a text with its unit")  # type: ignore[return-value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return float(_refuse(value, "a number, or a text with its unit"))
 
 
 def _text(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 WIDTH = 8
 """Bytes in a fingerprint."""
@@ -62,11 +62,6 @@ class Seen:
         if self._split == self._level:
             self._level *= 2
             self._split = 0
-
-
-def pack(fingerprints: Iterable[bytes]) -> bytes:
-    """Join fingerprints as the store keeps them."""
-    return b"".join(fingerprints)
 
 
 def unpack(packed: bytes | bytearray) -> Iterator[bytes]:

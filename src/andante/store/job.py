@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from andante.frontier import Block, Frontier, Link
 from andante.frontier.block import decode_done, decode_links, encode_done, encode_links
+from andante.frontier.seen import unpack
 from andante.page import Page
-from andante.store.journal import Batch, Ended, JobError, Journal, ServerState, fingerprint_chunks
+from andante.store.journal import Batch, Ended, JobError, Journal, ServerState
 from andante.store.lock import Lock
 from andante.store.output import Output, OutputDamaged, Position, files, open_output
 
@@ -92,7 +94,7 @@ class Job:
             (row.server, Block(row.number, size=row.size, done=decode_done(row.done)))
             for row in self._journal.blocks()
         )
-        frontier.restore(blocks, fingerprint_chunks(self._journal.fingerprints()))
+        frontier.restore(blocks, chain.from_iterable(map(unpack, self._journal.fingerprints())))
         frontier.hold(now + frontier.pause)
         for key, state in self._states.items():
             pace = frontier.server(key).origin_pace

@@ -7,7 +7,7 @@ positions up to which the outputs count all change in one transaction, after the
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -215,10 +215,3 @@ def _check(path: Path) -> None:
     if verdict != "ok":
         message = f"{path} is damaged ({verdict.splitlines()[0]}): nothing was changed; restore it from a copy or start another --job directory"
         raise JobError(message)
-
-
-def fingerprint_chunks(packed: Iterable[bytes]) -> Iterator[bytes]:
-    """Take the packed fingerprints of all commits apart."""
-    for chunk in packed:
-        for at in range(0, len(chunk), 8):
-            yield chunk[at : at + 8]
