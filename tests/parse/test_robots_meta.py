@@ -39,4 +39,4 @@ def test_meta(content, expected):
     ],
 )
 def test_header(values, expected):
-    assert header_directives(values) == expected
+    assert header_directives(values, agent="andante") == expected

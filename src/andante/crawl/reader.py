@@ -55,9 +55,12 @@ class Reader:
             return Reading(failure=body)
         page.body = body
         directives = header_directives(
-            value.decode("latin-1")
-            for name, value in page.headers
-            if name.lower() == b"x-robots-tag"
+            (
+                value.decode("latin-1")
+                for name, value in page.headers
+                if name.lower() == b"x-robots-tag"
+            ),
+            agent=self._settings.robots_name,
         )
         if _is_html(page):
             directives |= self._read_html(page, want_title=want_title)
@@ -68,14 +71,17 @@ class Reader:
         document = parse_html(
             page.body,
             encoding=sniff_encoding(page.body, content_type),
+            agent=self._settings.robots_name,
             drop_nofollow=self._settings.skip_nofollow,
+            links_max=self._settings.max_links,
         )
         page.encoding = document.encoding
         if want_title:
             page.title = document.title
         base = urls.canonical(document.base, page.final_url) if document.base else None
-        hrefs = document.hrefs[: self._settings.max_links]
-        page.links = self._resolver.resolve(base or page.final_url, hrefs, document.encoding)
+        page.links = self._resolver.resolve(
+            base or page.final_url, document.hrefs, document.encoding
+        )
         return document.robots
 
     def sitemap(self, page: Page) -> SitemapReading:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from andante.parse.robots_meta import AGENT, NONE, meta_directives
+from andante.parse.robots_meta import NONE, meta_directives
 
 LINK_RELATIONS = frozenset({"next", "canonical", "alternate"})
 """The ``rel`` values whose ``link`` elements are followed."""
@@ -29,11 +29,13 @@ def refresh_url(content: str) -> str:
 class Collector:
     """Takes the elements of a page in order and keeps what matters of them."""
 
-    __slots__ = ("base", "drop_nofollow", "hrefs", "robots")
+    __slots__ = ("agent", "base", "drop_nofollow", "hrefs", "links_max", "robots")
 
-    def __init__(self, *, drop_nofollow: bool) -> None:
+    def __init__(self, *, agent: str, drop_nofollow: bool, links_max: int) -> None:
+        self.agent = agent
         self.drop_nofollow = drop_nofollow
-        self.hrefs: list[str] = []
+        self.links_max = links_max
+        self.hrefs: list[bytes | str] = []
         self.base: str | None = None
         self.robots = NONE
 
@@ -64,7 +66,7 @@ class Collector:
             url = refresh_url(content)
             if url:
                 self.hrefs.append(url.partition("#")[0])
-        if (attributes.get("name") or "").lower() in {"robots", AGENT}:
+        if (attributes.get("name") or "").lower() in {"robots", self.agent}:
             self.robots |= meta_directives(content)
 
 

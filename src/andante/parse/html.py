@@ -1,7 +1,7 @@
 """Links, base, title and robots directives of an HTML page.
 
-Three ways lead to the same answer. Most pages are proven plain and scanned by a pattern; the others are read
-into a tree by Lexbor; those whose tree could cost out of proportion are read token by token.
+Three ways lead to the same answer. Most pages are scanned by a tokenizer, as their tree makes no difference; the others are
+read into a tree by Lexbor; those whose tree could cost out of proportion are read token by token.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import msgspec
 
 from andante.parse.collect import Collector
 from andante.parse.encoding import is_ascii_extension
-from andante.parse.plain import NEARLY_PLAIN, PLAIN
 from andante.parse.references import href_value
 from andante.parse.robots_meta import Directives
-from andante.parse.scan import scan_body, scan_head, scan_nearly_plain_body, scan_title
+from andante.parse.scan import read_scanned
 from andante.parse.tokens import read_tokens
 from andante.parse.tree import fits_tree, read_tree
 
@@ -38,24 +37,33 @@ class Document(msgspec.Struct, kw_only=True):
     """Python codec of the bytes in ``hrefs``."""
     way: str
     """How the page was read: ``"scan"``, ``"tree"`` or ``"tokens"``."""
-    _page: bytes
-    _title: str | None
+    _title: bytes | str
+    """Source of the title, or its text."""
 
     @property
     def title(self) -> str:
         """Text of the first title element, white space folded; ``""`` where there is none."""
-        if self._title is None:
-            self._title = scan_title(self._page, self.encoding)
+        if isinstance(self._title, bytes):
+            self._title = html.unescape(self._title.decode(self.encoding, "replace"))
         return " ".join(self._title.split())
 
 
-def parse_html(body: bytes, *, encoding: str, drop_nofollow: bool = False) -> Document:
+def parse_html(
+    body: bytes,
+    *,
+    encoding: str,
+    agent: str = "andante",
+    drop_nofollow: bool = False,
+    links_max: int = 10_000,
+) -> Document:
     """Read a page.
 
     Args:
         body: the page, without content coding. Any bytes: what is not HTML has no links.
         encoding: Python codec of the page, as ``sniff_encoding`` returns it.
+        agent: product token, in lower case, under which meta elements may speak to this crawler.
         drop_nofollow: leave out ``a`` and ``area`` elements with ``rel=nofollow``.
+        links_max: most references taken; those after are left out.
 
     Returns:
         The document. References are not resolved; order is that of the source, and in a tree that of the tree.
@@ -64,30 +72,21 @@ def parse_html(body: bytes, *, encoding: str, drop_nofollow: bool = False) -> Do
     if not is_ascii_extension(encoding):
         page = page.decode(encoding, "replace").removeprefix("\ufeff").encode()
         encoding = "utf-8"
-    collector = Collector(drop_nofollow=drop_nofollow)
-    anchors: list[bytes] = []
-    title: str | None = None
-    may_scan = not (drop_nofollow and b"nofollow" in page.lower())
-    if may_scan and PLAIN.matches(page):
-        way = "scan"
-        anchors = scan_body(page, scan_head(page, encoding, collector))
-    elif may_scan and NEARLY_PLAIN.matches(page):
-        way = "scan"
-        anchors = scan_nearly_plain_body(page, scan_head(page, encoding, collector))
-    elif fits_tree(page):
+    collector = Collector(agent=agent, drop_nofollow=drop_nofollow, links_max=links_max)
+    way = "scan"
+    title: bytes | str | None = read_scanned(page, encoding, collector)
+    if title is None and fits_tree(page):
         way = "tree"
         utf8 = page if encoding == "utf-8" else page.decode(encoding, "replace").encode()
         title = read_tree(utf8, collector)
-    else:
+    elif title is None:
         way = "tokens"
-        source = read_tokens(page, encoding, collector)
-        title = html.unescape(source.decode(encoding, "replace"))
+        title = read_tokens(page, encoding, collector)
     return Document(
-        hrefs=[*dict.fromkeys(collector.hrefs), *anchors],
+        hrefs=list(dict.fromkeys(collector.hrefs))[:links_max],
         base=collector.base,
         robots=collector.robots,
         encoding=encoding,
         way=way,
-        _page=page,
         _title=title,
     )

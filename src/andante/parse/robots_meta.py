@@ -7,9 +7,6 @@ from collections.abc import Iterable
 
 import msgspec
 
-AGENT = "andante"
-"""The product token by which directives name this crawler."""
-
 _PREFIX = re.compile(r"\s*([A-Za-z][A-Za-z0-9_*.-]*)\s*:(.*)", re.DOTALL)
 _WITH_VALUE = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 
@@ -36,10 +33,10 @@ def meta_directives(content: str) -> Directives:
     return Directives(none or "noindex" in words, none or "nofollow" in words)
 
 
-def header_directives(values: Iterable[str]) -> Directives:
-    """Read X-Robots-Tag field values, one an item.
+def header_directives(values: Iterable[str], *, agent: str) -> Directives:
+    """Read X-Robots-Tag field values, one an item, for the crawler whose product token (lower case) is ``agent``.
 
-    ``andante: nofollow`` speaks to this crawler and ``googlebot: noindex`` to another: a name holds up to the next one in the same
+    ``ourbot: nofollow`` speaks to the crawler of that name and ``googlebot: noindex`` to another: a name holds up to the next one in the same
     value. Directives that have a value of their own (``unavailable_after: 25 Jun 2030``) are ignored.
     """
     found = NONE
@@ -51,7 +48,7 @@ def header_directives(values: Iterable[str]) -> Directives:
             if match and match[1].lower() in _WITH_VALUE:
                 continue
             if match:
-                to_us = match[1].lower() in {AGENT, "*", "robots"}
+                to_us = match[1].lower() in {agent, "*", "robots"}
                 words = match[2]
             if to_us:
                 found |= meta_directives(words)

@@ -1,59 +1,40 @@
-"""The links of a page that is proven plain or nearly (``plain``): what the patterns find is what a browser finds."""
+"""The way of most pages: a compiled tokenizer without a tree (``_scanner.c``), where it can tell what a tree would."""
 
 from __future__ import annotations
 
-import html
-import re
+from collections.abc import Callable
+from contextlib import suppress
 
-from andante.parse.collect import LINK_RELATIONS, Collector
-from andante.parse.robots_meta import AGENT
+from andante.parse.collect import Collector
 from andante.parse.tokens import attributes
 
-_HREFS = re.compile(rb'href="([^"#]*)').findall
-# A "#" after "&" begins no fragment but a character reference.
-_HREFS_WITH_REFERENCES = re.compile(rb'href="([^"#]*(?:(?<=&)#[^"#]*)*)').findall
-_HREFS_HOWEVER_WRITTEN = re.compile(
-    rb"""[hH][rR][eE][fF][\t\n\f\r ]*=[\t\n\f\r ]*
-    (?: "([^"\#]*(?:(?<=&)\#[^"\#]*)*)
-      | '([^'\#]*(?:(?<=&)\#[^'\#]*)*)
-      | ([^\t\n\f\r >\#]*(?:(?<=&)\#[^\t\n\f\r >\#]*)*))""",
-    re.VERBOSE,
-).findall
-_LINK_TAGS = re.compile(rb"<(link)([^>]*)").findall
-_HEAD_TAGS = re.compile(rb"<(link|meta|base)([^>]*)").findall
-_TITLE = re.compile(rb"<title(?:\s[^>]*)?>([^<]*)", re.IGNORECASE)
-_FOLLOWED = tuple(relation.encode() for relation in sorted(LINK_RELATIONS))
-_RARE = (b"<base", b"refresh", b"robots", AGENT.encode())
+_Scanned = tuple[list[bytes], list[tuple[str, bytes, int]], bytes]
+scan: Callable[[bytes, str, bool, int, int], _Scanned | None] | None = None
+with suppress(ImportError):  # installed without a C compiler: slower, and no other answer
+    from andante.parse._scanner import scan
+
+_ELEMENTS_MAX = 10_000
+"""Elements other than ``a`` that are read of a page."""
 
 
-def scan_head(page: bytes, encoding: str, collector: Collector) -> int:
-    """Give the elements of interest in a plain page's head to the collector; return where the body begins."""
-    end = page.find(b"</head>")
-    head = page[:end].lower()
-    # Of a hundred meta elements seldom one matters, and most links are style sheets.
-    is_rare = any(word in head for word in _RARE)
-    for name, source in (_HEAD_TAGS if is_rare else _LINK_TAGS)(page, 0, end):
-        text = source.lower()
-        if name != b"link" or any(relation in text for relation in _FOLLOWED):
-            collector.element(name.decode(), attributes(source, encoding))
-    return end
+def read_scanned(page: bytes, encoding: str, collector: Collector) -> bytes | None:
+    """Give a page's elements of interest to the collector, if they can be told without a tree.
 
-
-def scan_body(page: bytes, start: int) -> list[bytes]:
-    """Return the values of all ``a[href]`` in order, each once, as in the source, without fragments."""
-    hrefs = list(dict.fromkeys(_HREFS(page, start)))
-    if b'&"' in b'"'.join(hrefs) + b'"':
-        hrefs = list(dict.fromkeys(_HREFS_WITH_REFERENCES(page, start)))
-    return hrefs
-
-
-def scan_nearly_plain_body(page: bytes, start: int) -> list[bytes]:
-    """Return the same for a nearly plain page."""
-    found = _HREFS_HOWEVER_WRITTEN(page, start)
-    return list(dict.fromkeys(double or single or bare for double, single, bare in found))
-
-
-def scan_title(page: bytes, encoding: str) -> str:
-    """Return the text of a plain page's title, or ``""``."""
-    match = _TITLE.search(page, 0, page.find(b"</head>"))
-    return html.unescape(match[1].decode(encoding, "replace")) if match else ""
+    Returns:
+        The source of the title; None: nothing was done, the page needs a tree.
+    """
+    if scan is None:
+        return None
+    whole_anchors = collector.drop_nofollow and b"nofollow" in page.lower()
+    scanned = scan(page, collector.agent, whole_anchors, collector.links_max, _ELEMENTS_MAX)
+    if scanned is None:
+        return None
+    anchors, elements, title = scanned
+    done = 0
+    for name, source, before in elements:
+        if done < before:
+            collector.hrefs += anchors[done:before]
+            done = before
+        collector.element(name, attributes(source, encoding))
+    collector.hrefs += anchors[done:] if done else anchors
+    return title
