@@ -12,6 +12,7 @@ import tomllib
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -235,7 +236,7 @@ class Settings:
         """Least seconds between two requests to a server."""
         return 60 / self.rate
 
-    @property
+    @cached_property
     def robots_name(self) -> str:
         """The product token of the user agent, as robots.txt names it."""
         return re.split(r"[/\s]", self.user_agent, maxsplit=1)[0].lower()
