@@ -69,7 +69,7 @@ def test_a_url_is_queued_once():
 
 
 def test_servers_take_turns_in_the_order_they_became_ready():
-    frontier = Frontier(Disk().load, interval=1.0)
+    frontier = Frontier(Disk().load, set_point=60)
     for host in "abc":
         frontier.offer(urls(host, 2), depth=0)
     order = []
@@ -103,7 +103,7 @@ def test_as_many_visits_as_a_server_may_have():
 
 
 def test_servers_at_one_address_share_its_pace():
-    frontier = Frontier(Disk().load, interval=1.0)
+    frontier = Frontier(Disk().load, set_point=60)
     for host in "ab":
         frontier.offer(urls(host, 2), depth=0)
     a = frontier.open_visit(0.0)
@@ -121,7 +121,7 @@ def test_servers_at_one_address_share_its_pace():
 
 
 def test_without_politeness_by_address_servers_are_alone():
-    frontier = Frontier(Disk().load, interval=1.0, per_address=False)
+    frontier = Frontier(Disk().load, set_point=60, per_address=False)
     for host in "ab":
         frontier.offer(urls(host, 2), depth=0)
     for server in (frontier.open_visit(0.0), frontier.open_visit(0.0)):
@@ -180,7 +180,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.visits, self.in_hand = [], []
 
     def new(self):
-        return Frontier(self.disk.load, interval=1.0, per_server=2, resident_max=3)
+        return Frontier(self.disk.load, set_point=60, per_server=2, resident_max=3)
 
     @rule(host=st.sampled_from("abc"), numbers=st.lists(st.integers(0, 30), max_size=6))
     def offer(self, host, numbers):

@@ -49,12 +49,12 @@ class State:
         self.stats = Stats.from_dict(job.stats)
         self.frontier = Frontier(
             job.load,
-            interval=settings.interval,
+            set_point=settings.rate,
             delay=settings.delay,
             per_server=settings.per_server,
             per_address=settings.per_ip,
         )
-        self.total = Pace(interval=60 / settings.total_rate)
+        self.total = Pace(set_point=settings.total_rate)
         self.cookies = Cookies() if settings.cookies else None
         self.in_hand = 0
         """URLs asked for whose responses have not ended."""

@@ -55,7 +55,7 @@ class Frontier:
 
     Args:
         load: reads the links of a stored block.
-        interval: least seconds between the starts of two requests to a server, and to an address.
+        set_point: requests a minute to a server, and to an address; infinity: no bound.
         delay: least seconds from the end of a response to the next request.
         per_server: most visits to one server at once.
         per_address: politeness also by IP address.
@@ -66,14 +66,14 @@ class Frontier:
         self,
         load: Callable[[Block], list[Link]],
         *,
-        interval: float = 0.0,
+        set_point: float = inf,
         delay: float = 0.0,
         per_server: int = 1,
         per_address: bool = True,
         resident_max: int = 50_000,
     ) -> None:
         self._load_links = load
-        self._interval = interval
+        self._set_point = set_point
         self._delay = delay
         self._per_server = per_server
         self._per_address = per_address
@@ -98,7 +98,7 @@ class Frontier:
     @property
     def pause(self) -> float:
         """Least seconds between two requests to a server that asks for no more."""
-        return max(self._interval, self._delay)
+        return max(60 / self._set_point, self._delay)
 
     def server(self, key: str) -> Server:
         """Return the server of an origin, known or new."""
@@ -277,10 +277,10 @@ class Frontier:
         return next(self._numbers)
 
     def _new_address(self) -> Address:
-        return Address(Pace(interval=self._interval, delay=self._delay))
+        return Address(Pace(set_point=self._set_point, delay=self._delay))
 
     def _new_server(self, key: str) -> Server:
-        pace = Pace(interval=self._interval, delay=self._delay, next_time=self._not_before)
+        pace = Pace(set_point=self._set_point, delay=self._delay, next_time=self._not_before)
         server = self.servers[key] = Server(key, self._new_address(), pace)
         return server
 
