@@ -201,6 +201,41 @@ def test_the_memo_is_bounded():
         assert sum(len(each.memo) for each in resolver._directories.values()) <= 102
 
 
+@pytest.mark.parametrize(
+    ("encoding", "href", "expected"),
+    [
+        ("utf-8", "?q=\u00e9", "?q=%C3%A9"),
+        ("cp1252", "?q=\u00e9", "?q=%E9"),
+        ("cp1252", "\u00e9?q=\u00e9#\u00e9", "%C3%A9?q=%E9"),
+        ("cp1252", "?a=1&b=\u2020 '<\"%20;", "?a=1&b=%86%20%27%3C%22%20;"),
+        ("cp1252", "?q=\u4e2d\u6587&c", "?q=%26%2320013%3B%26%2325991%3B&c"),
+        ("cp1252", "?q=caf\u00e9\n", "?q=caf%E9"),
+        ("cp1252", " http://b.\u00e9xample/?a\tb\u00e9 c ", "http://b.xn--xample-9ua/?ab%E9%20c"),
+        ("cp1251", "?q=\u0436", "?q=%E6"),
+        ("big5hkscs", "?\u2020", "?%26%238224%3B"),
+        ("cp949", "?\u2020", "?%A2%D3"),
+        ("cp932", "?\u8868", "?%95\\"),
+        ("gb18030", "?\u4e2d", "?%D6%D0"),
+        ("iso2022-jp", "?\u6f22", "?%1B$B4A%1B(B"),
+        ("iso2022-jp", "?\u3063", "?%1B$B$C%1B(B"),
+        ("euc-jp", "?\u00e9t\u00e9", "?%8F%AB%B1t%8F%AB%B1"),
+        ("utf-16-le", "?q=\u00e9", "?q=%C3%A9"),
+        ("cp1252", "mailto:a?\u00e9", None),
+    ],
+)
+def test_queries_are_in_the_encoding_of_their_document(encoding, href, expected):
+    """As the URL Standard percent-encodes after encoding; but for the query all is UTF-8."""
+    base = "http://a.example/d/"
+    url = urls.canonical(expected, base) if expected else None
+    assert url is None or url.endswith(expected)
+    assert urls.canonical(href, base, encoding=encoding) == url
+    resolver = urls.LinkResolver(decode)
+    for _ in range(2):
+        assert resolver.resolve(base, [href], encoding) == ([url] if url else [])
+    other = urls.canonical(href, base)
+    assert resolver.resolve(base, [href], "utf-8") == ([other] if other else [])
+
+
 segments = st.lists(
     st.sampled_from(["..", "a", "b-c", "d.html", "_", "1", ".", "x.y.z", "", "%2e", "e:f"]),
     min_size=1,

@@ -6,10 +6,12 @@ credentials. Everything past this module may compare and slice URLs as strings.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import quote
 
 import ada_url
 import xxhash
@@ -32,14 +34,22 @@ class Parts(NamedTuple):
     """Path and query as they stand in the request line."""
 
 
-def canonical(raw: str, base: str | None = None, *, length_max: int = URL_LENGTH_MAX) -> str | None:
+def canonical(
+    raw: str,
+    base: str | None = None,
+    *,
+    length_max: int = URL_LENGTH_MAX,
+    encoding: str = "utf-8",
+) -> str | None:
     """Return the canonical form of ``raw``, resolved against ``base`` where given, or None.
 
     None means that no request can be made for it: it does not parse, is neither http nor https, carries credentials, or is
-    longer than ``length_max`` characters.
+    longer than ``length_max`` characters. ``encoding`` is the codec of the document in which it stands; queries are in it.
     """
     if len(raw) > 4 * length_max:
         return None
+    if encoding not in _AS_UTF_8 and not raw.isascii():
+        raw = _with_query_in(encoding, raw)
     try:
         url = ada_url.normalize_url(raw) if base is None else ada_url.join_url(base, raw)
     except (ValueError, UnicodeError):
@@ -48,6 +58,30 @@ def canonical(raw: str, base: str | None = None, *, length_max: int = URL_LENGTH
     if not url.startswith(("http://", "https://")) or len(url) > length_max or "@" in origin(url):
         return None
     return url
+
+
+_AS_UTF_8 = frozenset({"utf-8", "utf-16-be", "utf-16-le"})
+"""Codecs of documents whose queries are UTF-8 ("get an output encoding" of the Encoding Standard)."""
+
+_NOT_ESCAPED_IN_QUERY = "!$%&()*+,/:;=?@[\\]^`{|}~"
+"""ASCII besides letters, digits and ``-._~`` that is not in the URL Standard's special-query percent-encode set."""
+
+
+def _with_query_in(encoding: str, raw: str) -> str:
+    """Percent-encode the query of an http URL after encoding it, as the URL Standard does; the fragment is dropped."""
+    cleaned = raw.strip(_STRIPPED).translate(_NOT_IN_URLS).partition("#")[0]
+    rest, mark, query = cleaned.partition("?")
+    return rest + mark + quote(query, _NOT_ESCAPED_IN_QUERY, encoding, "andante.query")
+
+
+def _reference(error: UnicodeError) -> tuple[str, int]:
+    """Write characters that an encoding lacks as the URL Standard asks: ``&#8224;``, percent-encoded."""
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(f"%26%23{ord(character)}%3B" for character in lacking), error.end
+
+
+codecs.register_error("andante.query", _reference)
 
 
 def origin(url: str) -> str:
@@ -216,7 +250,7 @@ class LinkResolver:
             first = text.lstrip(_STRIPPED)[:1]
             if first == "#" or not first:
                 return base
-            url = canonical(text, base, length_max=self._length_max)
+            url = canonical(text, base, length_max=self._length_max, encoding=encoding)
             if first == "?":
                 return url
         memo[bare] = url
@@ -258,3 +292,6 @@ def _without_fragment(href: bytes | str) -> bytes | str:
 
 _STRIPPED = bytes(range(0x21)).decode("ascii")
 """What the URL Standard strips from both ends of its input: C0 controls and space."""
+
+_NOT_IN_URLS = dict.fromkeys(map(ord, "\t\n\r"))
+"""What it removes wherever it stands."""
