@@ -105,7 +105,10 @@ FIXED = [
     ("sites of which cookies are kept", f"{cookies.SITES_MAX:,}"),
     ("addresses of a host that are tried for one connection", client._ADDRESSES_MAX),
     ("names in the DNS cache", f"{dns.CACHE_SIZE:,}"),
-    ("chunk framing of a response, beyond its body", units.format_binary(connection._FRAMING_MAX)),
+    (
+        "chunk framing and trailers of a response, beyond the bytes that its body would take in chunks of one byte",
+        units.format_binary(connection._FRAMING_MAX),
+    ),
     (
         "a page that is read as a tree; larger ones are read as [tokens](../explanation/links.md#bounds)",
         units.format_binary(tree.MAX_TREE_BYTES),

@@ -42,7 +42,6 @@ FAILED = {
     "endless-interim": "header-too-large",
     "endless-newlines": "header-too-large",
     "endless-chunk-extension": "bad-response",
-    "endless-chunks": "bad-response",
     "endless-trailers": "bad-response",
     "garbage": "bad-response",
     "http-0-9": "bad-response",
@@ -65,6 +64,7 @@ FETCHED = {
     "length-too-small": "",
     "unsolicited": "",
     "endless-body": "length",
+    "endless-chunks": "length",
     "dripping-body": "time",
 }
 """Behaviours that end in a page, and why it was cut."""

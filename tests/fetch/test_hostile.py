@@ -88,6 +88,13 @@ def test_a_body_without_end_is_cut_and_kept(name, reason):
     assert 0 < len(result.payload) <= LIMITS.max_body
 
 
+def test_a_body_in_chunks_of_a_byte_is_cut_at_a_large_limit_too():
+    """Their framing is several times as long as the limit."""
+    result, _ = uvloop.run(fetch("endless-chunks", Limits(max_body=2**20)))
+    assert isinstance(result, Response)
+    assert (len(result.payload), result.truncated) == (2**20, "length")
+
+
 @pytest.mark.parametrize(("name", "goes_on"), WHOLE.items())
 def test_a_whole_response_is_whole(name, goes_on):
     limits = Limits(idle_timeout=1.0)

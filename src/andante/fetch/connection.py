@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 _PIECES_MAX = 1024
 """Body pieces held apart before they are packed: bounds the cost in memory of tiny chunks."""
 
+_CHUNK_COST = 8
+"""Bytes allowed for a byte of body: one in a chunk of its own takes six."""
+
 _FRAMING_MAX = 2**20
-"""Bytes of chunk framing and trailers allowed over the size of the largest body."""
+"""Bytes of chunk framing and trailers allowed beyond that."""
 
 _TICK_MIN = 0.002
 """Least delay of the timer, seconds: the loop's clock counts milliseconds."""
@@ -271,7 +274,9 @@ class Connection(asyncio.Protocol):
         self._pieces.clear()
         if len(self._body) > self._max_body:
             self._cut("length")
-        elif self._received > 2 * self._max_body + self._limits.max_header + _FRAMING_MAX:
+            return
+        allowed = self._limits.max_header + _CHUNK_COST * len(self._body) + _FRAMING_MAX
+        if self._received > allowed:
             self._abort(Failure(Outcome.BAD_RESPONSE, "chunk framing without end"))
 
     def _cut(self, reason: Literal["length", "time"]) -> None:
