@@ -18,7 +18,7 @@ os.environ["COLUMNS"] = "100"  # help is wrapped alike everywhere
 from andante import units
 from andante.cli import parser
 from andante.cli.flags import default_text
-from andante.crawl import api, ends, engine, robots, settings
+from andante.crawl import api, ends, engine, redirects, robots, settings
 from andante.fetch import client, coding, connection, cookies, dns, outcome
 from andante.fetch import robots as robots_txt
 from andante.parse import sitemap, tree
@@ -93,6 +93,7 @@ BOUNDS = {
 }
 
 FIXED = [
+    ("redirects remembered to tell a loop", f"{redirects.REDIRECTS_MAX:,}"),
     ("Retry-After that is kept to", units.format_duration(ends._HOLD_MAX)),
     ("robots.txt that counts", units.format_binary(robots_txt.SIZE_MAX)),
     ("redirects of a robots.txt", robots_txt.HOPS_MAX),

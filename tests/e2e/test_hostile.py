@@ -160,6 +160,9 @@ def test_redirects_that_lead_nowhere(tmp_path):
         "/three/a": to("b"),
         "/three/b": to("c"),
         "/three/c": to("a"),
+        "/linked/a": to("b"),
+        "/linked/b": to("c"),
+        "/linked/c": to("b"),
         "/10/10": page(),
         "/11/11": page(),
         "/without": Reply(302),
@@ -168,6 +171,7 @@ def test_redirects_that_lead_nowhere(tmp_path):
     }
     answers |= chain | {f"/{name}": to(target) for name, target in wrong.items()}
     first = ["/self", "/two/a", "/three/a", "/10/0", "/11/0", "/without", "/good"]
+    first += ["/linked/a", "/linked/b", "/linked/c"]
 
     async def main():
         async with Web() as web:
@@ -186,6 +190,7 @@ def test_redirects_that_lead_nowhere(tmp_path):
         "/self": ("failed", "redirect-loop"),
         "/two/b": ("failed", "redirect-loop"),
         "/three/c": ("failed", "redirect-loop"),
+        "/linked/c": ("failed", "redirect-loop"),
         "/11/10": ("failed", "too-many-redirects"),
     } | {f"/{name}": ("failed", "bad-redirect") for name in wrong}
     found = {
@@ -198,6 +203,21 @@ def test_redirects_that_lead_nowhere(tmp_path):
         "/without": ("/without", 302),
         "/end": ("/good", 200),
     }
+
+
+def test_a_loop_of_redirects_is_told_over_a_restart(tmp_path):
+    async def main():
+        async with Web() as web:
+            server = await web.server({"/": page("/a", "/b"), "/a": to("/b")})
+            server.answers["/b"] = Reply(cut=True)
+            await crawl(tmp_path, server.url, "--retry-wait", "1h", "--max-time", "500ms")
+            assert {url[-2:]: e.state for url, e in ended(tmp_path).items()} == {"/a": "redirected"}
+            server.answers["/b"] = to("/a")
+            await crawl(tmp_path, server.url)
+            reasons = {url[-2:]: e.reason for url, e in ended(tmp_path).items()}
+            assert reasons == {"/a": "302", "/b": "redirect-loop"}
+
+    uvloop.run(main())
 
 
 def html(body, content_type="text/html"):

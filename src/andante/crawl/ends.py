@@ -6,6 +6,7 @@ from email.utils import parsedate_to_datetime
 
 from andante import url as urls
 from andante.crawl.reader import Reader
+from andante.crawl.redirects import Redirects
 from andante.crawl.state import State
 from andante.fetch import Failure, Response
 from andante.frontier import Server, Task
@@ -27,7 +28,7 @@ _OFFERED_MAX = 100_000
 
 FAILURES = {
     "bad-redirect": "the Location of a redirect is not a URL that can be crawled",
-    "redirect-loop": "a redirect leads back to where it began",
+    "redirect-loop": "a redirect leads back to itself, directly or over others that ended as `redirected`, and not to a page",
     "too-many-redirects": "a chain of redirects is longer than `max_redirects`",
     "bad-sitemap": "a sitemap cannot be read",
 }
@@ -48,6 +49,9 @@ class Ends:
         self._state = state
         self._settings = state.settings
         self._reader = Reader(state.settings)
+        self._redirects = Redirects(hops_max=state.settings.max_redirects)
+        for url, target in state.job.redirects():
+            self._redirects.add(url, target)
         self._offered: set[str] = set()
         self._want_title = state.deliver is not None or state.job.wants_title
 
@@ -131,7 +135,7 @@ class Ends:
         if target is None:
             self._fail(task, "bad-redirect", location.decode("latin-1")[:200])
             return
-        if target in (task.url, link.asked):
+        if target == link.asked or self._redirects.closes_loop(task.url, target):
             self._fail(task, "redirect-loop", target)
             return
         if link.hops >= self._settings.max_redirects:
@@ -143,6 +147,7 @@ class Ends:
         if not state.scope.admits(target):
             self.excluded(task, "redirect-out-of-scope", target)
             return
+        self._redirects.add(task.url, target)
         state.frontier.finish(task)
         state.stats.redirected += 1
         state.job.end(Ended(task.url, "redirected", str(page.status), target))

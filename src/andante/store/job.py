@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -100,6 +100,14 @@ class Job:
             pace = frontier.server(key).origin_pace
             pace.delay = max(pace.delay, state.crawl_delay)
             pace.hold(now + max(pace.delay, state.hold_until - wall))
+
+    def redirects(self) -> Iterator[tuple[str, str]]:
+        """Return the redirects met at earlier starts: URL and target, in the order they were met."""
+        return (
+            (ended.url, ended.detail)
+            for ended in self._journal.ended()
+            if ended.state == "redirected"
+        )
 
     def load(self, block: Block) -> list[Link]:
         """Read the links of a stored block."""
