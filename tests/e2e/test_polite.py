@@ -319,10 +319,10 @@ def test_retry_after_of_robots_txt():
 
 @pytest.mark.parametrize(
     ("asks", "commits"),
-    [("nothing", "1s"), ("nothing", "50ms"), ("Crawl-delay", "1s"), ("Retry-After", "1s")],
+    [("nothing", "1s"), ("nothing", "50ms"), ("Crawl-delay", "1h"), ("Retry-After", "1h")],
 )
 def test_the_pause_holds_over_a_kill_and_a_restart(tmp_path, asks, commits):
-    """Killed 0.3 s after its last request, before or after its first regular commit, and started again at once."""
+    """Killed 0.3 s after its last request, before or after its first commit or without any, and started again at once."""
     rules = robots("User-agent: *\nCrawl-delay: 1\n") if asks == "Crawl-delay" else Reply(404)
     start = Reply(503, {"Retry-After": "1"}) if asks == "Retry-After" else page("/1", "/2", "/3")
     rate = ("--rate", "60/min") if asks == "nothing" else ("--rate", "max")

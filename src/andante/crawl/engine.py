@@ -18,9 +18,6 @@ from andante.units import format_duration
 _GRACE = 2.0
 """Seconds that a clean stop waits for responses under way; what is cut off is fetched again by the next start."""
 
-_PROMPTLY = 0.05
-"""Seconds within which a commit begins when a server has asked for time: who starts after a crash must know of it."""
-
 
 class Engine:
     """Runs a crawl; one engine, one run."""
@@ -156,19 +153,14 @@ class Engine:
     # Commits
 
     async def _commit_regularly(self) -> None:
-        state, interval = self.state, self.state.settings.commit_interval
-        due = state.now() + interval
         while not self._done.is_set():
             try:
-                await asyncio.wait_for(self._done.wait(), min(interval, _PROMPTLY))
+                await asyncio.wait_for(self._done.wait(), self.state.settings.commit_interval)
             except TimeoutError:
-                if state.now() < due and not state.job.has_promised:
-                    continue
                 try:
                     await self._commit()
                 except OSError as error:
                     self._fail(error)
-                due = state.now() + interval
                 self._dispatch_soon()
 
     async def _commit(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -55,6 +56,7 @@ class Job:
         self._records: list[list[bytes]] = [[] for _ in self.outputs]
         self._ended: list[Ended] = []
         self._changed: set[str] = set()
+        self._promised: deque[str] = deque()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="andante-store")
         self.pending = 0
         """Bytes of output that wait for the next commit."""
@@ -127,22 +129,36 @@ class Job:
         """Add a URL that ended without a page."""
         self._ended.append(ended)
 
+    # What servers ask for
+
     def hold(self, server: str, until: float) -> None:
         """Remember that a server is to be left alone until ``until``, seconds since 1970."""
-        self._state(server).hold_until = until
+        state = self._state(server)
+        state.hold_until = max(state.hold_until, until)
+        self._promise(server)
 
     def crawl_delay(self, server: str, seconds: float) -> None:
         """Remember the Crawl-delay of a server."""
         self._state(server).crawl_delay = seconds
-
-    @property
-    def has_promised(self) -> bool:
-        """Something was remembered of a server since the last commit."""
-        return bool(self._changed)
+        self._promise(server)
 
     def _state(self, server: str) -> ServerState:
-        self._changed.add(server)
         return self._states.setdefault(server, ServerState())
+
+    def _promise(self, server: str) -> None:
+        """Write what a server has asked for at once, ahead of the next commit: who starts after a crash must know of it."""
+        self._changed.add(server)  # if it cannot be written, the commit says so
+        self._promised.append(server)
+        self._thread.submit(self._keep_promises)
+
+    def _keep_promises(self) -> None:
+        """Write all promises made so far together; those to come have a call of their own, which may then find nothing."""
+        servers = []
+        while self._promised:
+            key = self._promised.popleft()
+            servers.append((key, self._states[key]))
+        if servers:
+            self._journal.commit(Batch(servers=servers))
 
     # Writing, to disk
 
