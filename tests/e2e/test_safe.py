@@ -149,6 +149,46 @@ def test_no_name_leads_to_an_address_that_is_not_public(tmp_path):
 
 
 @on_island
+def test_no_restart_leads_to_an_address_that_is_not_public(tmp_path):
+    """A seed's name moves to our network between two starts, and a server moves the crawl to a name that is there."""
+    zone = {
+        "start.example": (0, [PUBLIC[0]]),
+        "inner.start.example": (0, [PRIVATE[0]]),
+        "intranet.example": (0, [PRIVATE[0]]),
+    }
+
+    async def main():
+        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+            lambda: Nameserver(zone), local_addr=("127.0.0.1", 53)
+        )
+        with contextlib.closing(transport):
+            await crawl_thrice()
+
+    async def crawl_thrice():
+        async with Web() as web, listening_everywhere() as port:
+            inner = f"http://inner.start.example:{port}/"
+            public = await web.server({}, address=PUBLIC[0])
+            start = f"http://start.example:{public.port}/"
+            public.answers = {"/": redirect(inner), "/links": page(inner + "linked", "/more")}
+            done = await crawl(tmp_path, start, f"http://intranet.example:{port}/")
+            assert done.status == 0, done.err
+            done = await crawl(tmp_path, start + "links")
+            assert done.status == 0, done.err
+            zone["start.example"] = (0, [PRIVATE[0]])
+            with Watch() as watch:
+                urls = [f"http://{name}.example:{port}/again" for name in ("start", "intranet")]
+                done = await crawl(tmp_path, *urls)
+                assert done.status == 0, done.err
+                assert watch.reached() == {(PRIVATE[0], port)}, "the intranet was so from the start"
+            lost = {url: e[:2] for url, e in ended(tmp_path).items()}
+            forbidden = [inner, inner + "linked", urls[0]]
+            assert lost.pop(start) == ("redirected", "302")
+            assert lost == dict.fromkeys(forbidden, ("failed", "forbidden-address"))
+
+    uvloop.run(main())
+
+
+@on_island
 def test_an_island_has_no_way_out():
     with pytest.raises(OSError, match="unreachable"):
         asyncio.run(asyncio.open_connection("9.9.9.9", 80))

@@ -217,7 +217,7 @@ def test_a_seed_may_be_there_and_nobody_else():
     async def main() -> None:
         async with hostile.serving("fine") as port:
             opener = make(allow_private=False)
-            opener.trust("localhost")
+            opener.trust({"localhost": None})
             connection = await opener.open("localhost", port, tls=False)
             assert isinstance(connection, Connection)
             connection.close()

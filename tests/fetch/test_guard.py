@@ -133,7 +133,7 @@ def test_all_addresses_are_admitted_where_the_user_allows_it():
 
 def test_a_seed_at_a_private_address_is_admitted_there_and_nobody_else():
     guard = AddressGuard()
-    guard.trust("intranet.example")
+    guard.trust({"intranet.example": None})
     assert guard.admitted("intranet.example", ["10.0.0.1"]) == ["10.0.0.1"]
     assert guard.admitted("intranet.example", ["10.0.0.2"]) == ["10.0.0.2"]
     assert guard.admitted("other.example", ["10.0.0.1"]) == []
@@ -142,14 +142,19 @@ def test_a_seed_at_a_private_address_is_admitted_there_and_nobody_else():
 
 def test_a_seed_by_address_is_admitted():
     guard = AddressGuard()
-    guard.trust("127.0.0.1")
+    guard.trust({"127.0.0.1": None})
     assert guard.admitted("127.0.0.1", ["127.0.0.1"]) == ["127.0.0.1"]
 
 
 def test_a_public_seed_cannot_be_rebound_to_a_private_address():
+    seeds = {"evil.example": None, "intranet.example": None}
     guard = AddressGuard()
-    guard.trust("evil.example")
+    guard.trust(seeds)
     assert guard.admitted("evil.example", ["8.8.8.8", "10.0.0.1"]) == ["8.8.8.8"]
+    assert guard.admitted("intranet.example", ["10.0.0.1"]) == ["10.0.0.1"]
     assert guard.admitted("evil.example", ["10.0.0.1"]) == []
-    guard.trust("evil.example")  # as when it is named twice
-    assert guard.admitted("evil.example", ["10.0.0.1"]) == []
+    assert seeds == {"evil.example": False, "intranet.example": True}
+    restarted = AddressGuard()
+    restarted.trust(seeds)
+    assert restarted.admitted("evil.example", ["10.0.0.1"]) == []
+    assert restarted.admitted("intranet.example", ["10.0.0.1"]) == ["10.0.0.1"]

@@ -143,7 +143,9 @@ class Crawl:
         scope = urls.Scope(settings.scope, include=settings.include, exclude=settings.exclude)
         for seed in seeds:
             scope.add(seed)
-            client.trust(urls.host(seed))
+        for seed in self._seeds:  # not those that a server has moved to
+            job.seed_hosts.setdefault(urls.host(seed), None)
+        client.trust(job.seed_hosts)
         deliver = self._pages.put if self._pages is not None else None
         self._state = State(
             settings,

@@ -62,9 +62,9 @@ class Client:
         if ca_file is not None:
             _ = self._tls  # a file that cannot be read is an error now
 
-    def trust(self, host: str) -> None:
-        """Let the host of a seed be at an address that is not public; see `andante.fetch.guard`."""
-        self._guard.trust(host)
+    def trust(self, seeds: dict[str, bool | None]) -> None:
+        """Let the hosts of seeds be at addresses that are not public; see `andante.fetch.guard.AddressGuard.trust`."""
+        self._guard.trust(seeds)
 
     async def resolve(self, host: str, port: int) -> Answer:
         """Return the addresses that a connection to the host may go to, best first, or why there are none."""

@@ -6,7 +6,7 @@ Rules:
    (100.64.0.0/10), loopback, link-local, documentation, benchmarking, multicast, reserved and unspecified addresses.
 2. An IPv6 address that carries an IPv4 address (mapped, compatible, 6to4, NAT64) is public if that one is; Teredo never is.
 3. The host of a seed (name or IP literal) may have addresses that are not public if all its first ones are such: the user
-   sent us there. A seed that was public first stays so, hence its owner cannot rebind the name to our network.
+   sent us there. A seed that was public first stays so, over restarts too, hence its owner cannot rebind the name to our network.
    No other host may, whatever links or name servers say, unless ``allow_private``.
 4. The guard is asked twice: for each address before connecting, and for the peer of the connection that was made.
 """
@@ -87,11 +87,15 @@ class AddressGuard:
 
     def __init__(self, *, allow_private: bool = False) -> None:
         self._allow_private = allow_private
-        self._seeds: dict[str, bool | None] = {}  # may it be private? None: not seen yet
+        self._seeds: dict[str, bool | None] = {}
 
-    def trust(self, host: str) -> None:
-        """Let the host of a seed have addresses that are not public, if its first ones are such."""
-        self._seeds.setdefault(host, None)
+    def trust(self, seeds: dict[str, bool | None]) -> None:
+        """Let the hosts of seeds have addresses that are not public, if their first ones are such.
+
+        Args:
+            seeds: by host, whether it may. None: its addresses were not seen yet; when they are, that is noted here.
+        """
+        self._seeds = seeds
 
     def admitted(self, host: str, addresses: list[str]) -> list[str]:
         """Return those of the addresses that a connection for ``host`` may go to, in their order."""

@@ -52,6 +52,8 @@ class Job:
         except BaseException:
             self._lock.release()
             raise
+        self.seed_hosts: dict[str, bool | None] = self._meta.get("seed_hosts", {})
+        """Hosts that the user gave, and whether they may be at addresses that are not public (None: not known yet); committed as it is."""
         self._states = self._journal.servers()
         self._records: list[list[bytes]] = [[] for _ in self.outputs]
         self._ended: list[Ended] = []
@@ -176,7 +178,7 @@ class Job:
             fingerprints=changes.fingerprints,
             servers=[(key, self._states[key]) for key in self._changed],
             ended=self._ended,
-            meta=meta,
+            meta=meta | {"seed_hosts": dict(self.seed_hosts)},
         )
         records, written = self._records, self.pending
         self._records = [[] for _ in self.outputs]
