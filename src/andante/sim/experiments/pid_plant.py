@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from math import exp, inf
+from math import ceil, exp, inf
 from random import Random
 from typing import NamedTuple, Protocol
 
@@ -19,13 +19,10 @@ _FAILED = 3.0
 class Pacer(Protocol):
     """A rule of pacing: what is compared."""
 
-    @property
-    def next_time(self) -> float:
-        """No request goes before."""
-
-    @property
-    def pause(self) -> float:
-        """Seconds that each connection waits after a page."""
+    next_time: float
+    """No request goes before."""
+    pause: float
+    """Seconds that each connection waits after a page."""
 
     def on_sent(self, now: float) -> None:
         """A request is sent."""
@@ -85,7 +82,7 @@ def crawl(pacer: Pacer, plant: Plant, chance: Random) -> list[float]:
         tuple[float, float, bool]
     ] = []  # when each response ends, how long it took, whether it came
     now = start = 0.0
-    stall = _next_stall(0.0, plant, chance)
+    stalls = _stalls(plant, chance)
     for phase in plant.phases:
         if start:
             pacer.change(phase.set_point, start)
@@ -104,9 +101,8 @@ def crawl(pacer: Pacer, plant: Plant, chance: Random) -> list[float]:
                     heappush(idle, now + pacer.pause)
                 continue
             goes = may_go + plant.lateness * chance.random() if may_go > now else now
-            while goes >= stall:
-                goes = max(goes, stall + 0.5)
-                stall = _next_stall(stall + 0.5, plant, chance)
+            while goes >= stalls[-1]:
+                goes = max(goes, stalls.pop() + 0.5)
             if goes >= start:
                 break
             now = goes
@@ -119,8 +115,14 @@ def crawl(pacer: Pacer, plant: Plant, chance: Random) -> list[float]:
     return sent
 
 
-def _next_stall(after: float, plant: Plant, chance: Random) -> float:
-    return after + chance.expovariate(plant.stalls / 60) if plant.stalls else inf
+def _stalls(plant: Plant, chance: Random) -> list[float]:
+    """Return when the machine stalls, the next time last; they are the same for all that is crawled with the seed."""
+    stalls = [inf]
+    at = 0.0
+    while plant.stalls and at < plant.seconds:
+        at += 0.5 + chance.expovariate(plant.stalls / 60)
+        stalls.append(at)
+    return sorted(stalls, reverse=True)
 
 
 def _resize(idle: list[float], more: int, now: float) -> None:
@@ -135,27 +137,29 @@ class Held(NamedTuple):
     """How a set-point was held."""
 
     share: float
-    """Of the time, in which the window of 60 s that begins then has the set-point within 2.5 % or one page."""
+    """Of the time, in which the window of 60 s that begins then has the set-point within the tolerance, or one page."""
     over: float
     """Pages by which the fullest window is above the set-point; negative: none is."""
     under: float
     """Pages by which the emptiest one is below."""
 
 
-def held(sent: Sequence[float], start: float, end: float, set_point: float) -> Held:
+def held(
+    sent: Sequence[float], start: float, end: float, set_point: float, *, tolerance: float = 0.025
+) -> Held:
     """Judge all windows that lie in start to end, seconds."""
     good = 0.0
     least, most = inf, 0.0
     for count, seconds in windows(sent, start, end):
         least, most = min(least, count), max(most, count)
-        if is_held(count, set_point):
+        if is_held(count, set_point, tolerance):
             good += seconds
     return Held(good / (end - WINDOW - start), most - set_point, set_point - least)
 
 
-def is_held(count: float, set_point: float) -> bool:
-    """Tell whether a window with so many pages is within 2.5 % of the set-point, or one page."""
-    return abs(count - set_point) <= max(1.0, 0.025 * set_point)
+def is_held(count: float, set_point: float, tolerance: float = 0.025) -> bool:
+    """Tell whether a window with so many pages is that near to the set-point, or within one page."""
+    return abs(count - set_point) <= max(1.0, tolerance * set_point)
 
 
 def windows(sent: Sequence[float], start: float, end: float) -> Iterator[tuple[int, float]]:
@@ -176,13 +180,12 @@ def windows(sent: Sequence[float], start: float, end: float) -> Iterator[tuple[i
 
 
 def settled(sent: Sequence[float], start: float, end: float, set_point: float) -> int | None:
-    """Return after how many periods of 60 s every window up to ``end`` holds the set-point; None: never."""
+    """Return after how many periods of 60 s every window holds the set-point, for five at least up to ``end``; None: never."""
     bad = start
     at = start
     for count, seconds in windows(sent, start, end):
         at += seconds
         if not is_held(count, set_point):
             bad = at
-    if bad >= end - WINDOW - 1e-6:
-        return None
-    return -int(-(bad - start) // WINDOW)
+    periods = ceil((bad - start) / WINDOW)
+    return periods if start + (periods + 5) * WINDOW <= end else None
