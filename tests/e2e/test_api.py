@@ -133,6 +133,16 @@ def test_a_job_goes_on(tmp_path):
     with_web(test)
 
 
+def test_settings_that_come_too_late_are_warned_of(tmp_path):
+    def test(url, server):
+        options = {"rate": "max", "job": tmp_path / "job"}
+        assert len(list(andante.crawl(url, max_depth=0, **options))) == 1
+        with pytest.warns(UserWarning, match="max_depth from 0 to 1"):
+            assert list(andante.crawl(url, max_depth=1, **options)) == []
+
+    with_web(test)
+
+
 def test_nothing_is_left_without_a_job(tmp_path, monkeypatch):
     def test(url, server):
         monkeypatch.chdir(tmp_path)

@@ -217,6 +217,57 @@ def test_noindex_and_nofollow(tmp_path, flags):
     uvloop.run(main())
 
 
+# Other settings than before
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        (("--max-depth", "1"), ("--max-depth", "2"), "max_depth from 1 to 2"),
+        (("--max-depth", "1"), (), "max_depth from 1 to none"),
+        ((), ("--max-depth", "1"), "max_depth from none to 1"),
+        ((), ("--scope", "any"), "scope from host to any"),
+        (("--include", "/0"), ("--include", "/1"), "include from '/0' to '/1'"),
+        ((), ("--exclude", "a", "--exclude", "b"), "exclude from none to 'a' 'b'"),
+        ((), ("--max-url-length", "99"), "max_url_length from 2000 to 99"),
+        ((), ("--sitemaps", "--skip-nofollow"), "sitemaps from no to yes, skip_nofollow from no"),
+        ((), ("--rate", "50/s", "--max-pages", "99"), ""),
+    ],
+)
+def test_settings_that_come_too_late_are_said(tmp_path, before, now, said):
+    async def main():
+        async with Web() as web:
+            server = await web.server({"/": page("/0"), "/0": page("/1"), "/1": page("/2")})
+            ok(await crawl(tmp_path, server.url, "--rate", "max", *before))
+            fetched = len(server.paths)
+            for said_now in (said, ""):
+                done = ok(await crawl(tmp_path, server.url, "--rate", "max", *now))
+                if said_now:
+                    (line,) = done.err.splitlines()
+                    assert line.startswith(f"andante: changed since the last start: {said_now}")
+                    assert "stay left out" in line
+                    assert line.endswith("start a new job directory")
+                else:
+                    assert done.err == ""
+            assert len(server.paths) == fetched, "nothing new is found, as the line has said"
+
+    uvloop.run(main())
+
+
+def test_settings_that_come_too_late_are_logged(tmp_path):
+    async def main():
+        async with Web() as web:
+            server = await web.server({"/": page("/0"), "/0": page()})
+            flags = ("--rate", "max", "--json-log", "--max-depth")
+            ok(await crawl(tmp_path, server.url, *flags, "0"))
+            return ok(await crawl(tmp_path, server.url, *flags, "1"))
+
+    events = [json.loads(line) for line in uvloop.run(main()).err.splitlines()]
+    warned = [event["detail"] for event in events if event["event"] == "crawl.warned"]
+    assert len(warned) == 1
+    assert "max_depth from 0 to 1" in warned[0]
+
+
 # What is sent
 
 

@@ -7,6 +7,8 @@ import asyncio
 import contextlib
 import signal
 import sys
+import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     crawl = Crawl(seeds, settings=settings, on_event=observer)
     progress = None if arguments.quiet or arguments.json_log else _progress()
     try:
-        uvloop.run(_crawl(crawl, progress))
+        with _warnings(said=not arguments.json_log):
+            uvloop.run(_crawl(crawl, progress))
     except OSError as error:
         print(f"andante: {error}", file=sys.stderr)
         print(f"andante: what was committed is safe; {_again(crawl)}", file=sys.stderr)
@@ -102,6 +105,20 @@ def _directory(seeds: list[str]) -> Path:
             "no seeds: give at least one URL to start from, or --job with a job to go on with"
         )
     return Path(urls.host(url) if url else "job")
+
+
+@contextlib.contextmanager
+def _warnings(*, said: bool) -> Iterator[None]:
+    """Say warnings of the crawl in a line each; or not, where they are in the log."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if said:
+            print(f"andante: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _progress() -> Progress:

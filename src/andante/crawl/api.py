@@ -7,6 +7,7 @@ import contextlib
 import queue
 import tempfile
 import threading
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, Self
 import uvloop
 
 from andante import url as urls
+from andante.crawl.changes import decisive, told
 from andante.crawl.engine import Engine
 from andante.crawl.settings import Settings, SettingsError, from_strings
 from andante.crawl.state import State
@@ -137,6 +139,8 @@ class Crawl:
 
     async def _run(self, job: Job, client: Client, progress: Progress | None) -> None:
         settings = self.settings
+        if changed := told(job.settings, decisive(settings)):
+            self._warn(changed)
         seeds = list(dict.fromkeys([*job.seeds, *self._seeds]))
         if not seeds:
             raise SettingsError("no seeds: give at least one URL to start from")
@@ -165,6 +169,12 @@ class Crawl:
         finally:
             if showing is not None:
                 showing.cancel()
+
+    def _warn(self, text: str) -> None:
+        """Tell the user what no setting can mend; the crawl goes on."""
+        warnings.warn(text, stacklevel=1)
+        if self._on_event is not None:
+            self._on_event(Event(event="crawl.warned", detail=text))
 
     # Iterating over it
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from andante.crawl.changes import decisive
 from andante.crawl.state import State
 from andante.crawl.visit import Visitor
 from andante.observe import Event
@@ -166,7 +167,12 @@ class Engine:
     async def _commit(self) -> None:
         self.snapshot()  # brings the running time up to date
         state = self.state
-        await state.job.commit(state.frontier, stats=state.stats.to_dict(), seeds=state.seeds)
+        await state.job.commit(
+            state.frontier,
+            stats=state.stats.to_dict(),
+            seeds=state.seeds,
+            settings=decisive(state.settings),
+        )
 
     def _emit(self, name: str) -> None:
         state = self.state

@@ -12,8 +12,8 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One thing that happened; fields that do not apply are left out."""
 
     event: str
-    """``crawl.started``, ``crawl.finished``, ``fetch.completed``, ``fetch.failed``, ``fetch.retried``, ``url.excluded``, ``robots.read``,
-    ``server.held``, ``server.given-up`` or ``job.committed``."""
+    """``crawl.started``, ``crawl.warned``, ``crawl.finished``, ``fetch.completed``, ``fetch.failed``, ``fetch.retried``, ``url.excluded``,
+    ``server.held`` or ``server.given-up``."""
     time: float = 0.0
     """Seconds since 1970-01-01 UTC."""
     url: str = ""

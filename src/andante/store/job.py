@@ -79,6 +79,11 @@ class Job:
         return list(self._meta.get("seeds", ()))
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the last start that decide what is found; none where nothing is known that they decided."""
+        return {} if self.is_new else dict(self._meta.get("settings", {}))
+
+    @property
     def paths(self) -> list[Path]:
         """The files of the outputs."""
         return [path for output in self.outputs for path in files(output.path, output.position)]
