@@ -8,6 +8,7 @@ import pytest
 import uvloop
 
 import andante
+from support import hostile
 from support.web import Web, page
 
 
@@ -54,6 +55,23 @@ def test_to_stop_listening_ends_the_crawl():
         assert not [thread for thread in threading.enumerate() if thread.name == "andante"]
 
     with_web(test)
+
+
+def test_counts_are_there_after_the_loop():
+    def test(url, server):
+        crawl = andante.Crawl([url], rate="max", max_pages=10)
+        assert len(list(crawl)) == 10 == crawl.stats.pages
+        assert (crawl.known, crawl.queued, crawl.servers) == (31, 21, 1)
+
+    with_web(test)
+
+
+def test_why_nothing_came_is_in_the_counts():
+    with hostile.closed_port() as port:
+        crawl = andante.Crawl([f"http://127.0.0.1:{port}/"], retries=0)
+        assert list(crawl) == []
+        assert crawl.stats.failed == {"refused": 1}
+        assert crawl.known == crawl.stats.ended == 1
 
 
 def test_async_iteration_and_counts():

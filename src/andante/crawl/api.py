@@ -32,13 +32,18 @@ _PAGES_AHEAD = 100
 
 
 class Crawl:
-    """A crawl, to run as a whole or to iterate over its pages.
+    """A crawl, to run once: as a whole, or to iterate over its pages, in asyncio or without.
 
     ::
 
         async with andante.Crawl(["https://example.org/"], rate="40/min", max_pages=50) as crawl:
             async for page in crawl:
                 print(page.status, page.final_url, page.title)
+
+        crawl = andante.Crawl(["https://example.org/"], rate="40/min", max_pages=50)
+        for page in crawl:
+            print(page.status, page.final_url, page.title)
+        print(crawl.stats.pages, crawl.stats.failed)
 
     Args:
         seeds: URLs to start from. None are needed for a job that goes on.
@@ -178,6 +183,10 @@ class Crawl:
 
     # Iterating over it
 
+    def __iter__(self) -> Iterator[Page]:
+        """Crawl in a thread of its own."""
+        return _drain(self)
+
     async def __aenter__(self) -> Self:
         self._pages = asyncio.Queue(_PAGES_AHEAD)
         self._running = asyncio.create_task(self._produce(self._pages))
@@ -220,9 +229,10 @@ def crawl(*seeds: str, **options: Any) -> Iterator[Page]:
         for page in andante.crawl("https://example.org/", max_pages=50):
             print(page.status, page.final_url, page.title)
 
-    The arguments and errors are those of `Crawl`.
+    The arguments and errors are those of `Crawl`. What cannot be fetched is no error: to see what failed, and why, iterate over a
+    `Crawl` and look at its ``stats``, or listen with ``on_event``.
     """
-    return _drain(Crawl(seeds, **options))
+    return iter(Crawl(seeds, **options))
 
 
 def _drain(running: Crawl) -> Iterator[Page]:
