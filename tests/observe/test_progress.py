@@ -27,14 +27,14 @@ def test_a_plain_line():
         progress.update(NOW)
     assert (
         stream.getvalue()
-        == "41 s: 1,204 pages (29.4/s), 2,310 queued on 14 servers, 9 connections, 18.3 MB, 2 failed, about 27 s left\n"
+        == "41 s: 1,204 pages (29.4/s), 2,310 queued, 14 servers, 9 connections, 18.3 MB, 2 failed, about 27 s left\n"
     )
 
 
 def test_the_panel_says_what_matters():
     assert panel_rows(NOW, 61.8) == [
         ("pages", "1,204 of 2,000   61.8/s   3,708/min   18.3 MB"),
-        ("queue", "2,310 URLs on 14 servers   3,811 known"),
+        ("queue", "2,310 URLs   3,811 known on 14 servers"),
         ("connections", "9 at work   214 opened   1,262 requests"),
         ("other", "404 17   reset 2   redirected 31   robots 249"),
         ("left", "about 13 s"),

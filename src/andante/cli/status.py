@@ -44,7 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.directory}: {'running' if job.is_running else 'finished' if not job.queued else 'stopped'}"
         )
         stats = Stats.from_dict(job.stats)
-        print(summary(stats, known=job.known, queued=job.queued, servers=None, outputs=job.outputs))
+        print(
+            summary(
+                stats, known=job.known, queued=job.queued, servers=job.servers, outputs=job.outputs
+            )
+        )
         for server, queued in job.largest:
             print(f"{queued:>9,} queued at {server}")
     return 0
@@ -59,5 +63,6 @@ def _as_json(job: Inspection) -> dict[str, object]:
         "pages": stats.pages,
         **stats.to_dict(),
         "servers": job.servers,
+        "servers_waiting": job.servers_waiting,
         "outputs": [str(path) for path in job.outputs],
     }

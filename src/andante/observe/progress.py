@@ -21,6 +21,7 @@ class Snapshot(msgspec.Struct, kw_only=True):
     queued: int
     """URLs that wait."""
     servers: int
+    """Servers met so far."""
     visits: int
     """Connections at work."""
     elapsed: float
@@ -79,7 +80,8 @@ class PlainProgress:
         speed = self._speed.read(now.stats.pages, now.elapsed)
         parts = [
             f"{format_duration(now.elapsed)}: {counted(now.stats.pages, 'page')} ({speed:,.1f}/s)",
-            f"{now.queued:,} queued on {counted(now.servers, 'server')}",
+            f"{now.queued:,} queued",
+            counted(now.servers, "server"),
             counted(now.visits, "connection"),
             format_size(now.stats.bytes),
         ]
@@ -144,7 +146,7 @@ def panel_rows(now: Snapshot, speed: float) -> list[tuple[str, str]]:
         ("pages", f"{pages}   {speed:,.1f}/s   {speed * 60:,.0f}/min   {format_size(stats.bytes)}"),
         (
             "queue",
-            f"{counted(now.queued, 'URL')} on {counted(now.servers, 'server')}   {now.known:,} known",
+            f"{counted(now.queued, 'URL')}   {now.known:,} known on {counted(now.servers, 'server')}",
         ),
         (
             "connections",

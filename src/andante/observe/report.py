@@ -9,12 +9,10 @@ from andante.observe.stats import Stats
 from andante.units import counted, format_duration, format_size
 
 
-def summary(
-    stats: Stats, *, known: int, queued: int, servers: int | None, outputs: Iterable[Path]
-) -> str:
+def summary(stats: Stats, *, known: int, queued: int, servers: int, outputs: Iterable[Path]) -> str:
     """Return the lines of a summary; its URL counts add up to those known.
 
-    ``servers`` is how many the crawl has met; None where that is not known.
+    ``servers`` is how many the crawl has met.
     """
     lines = [
         f"{counted(stats.pages, 'page')}, {format_size(stats.bytes)}, in {format_duration(stats.seconds)}"

@@ -23,7 +23,9 @@ class Inspection(msgspec.Struct, kw_only=True):
     known: int
     queued: int
     servers: int
-    """Servers that have URLs waiting."""
+    """Servers met."""
+    servers_waiting: int
+    """Those that have URLs waiting."""
     largest: list[tuple[str, int]]
     """The servers with most URLs waiting, and how many."""
     outputs: list[Path]
@@ -52,7 +54,8 @@ def inspect(directory: Path) -> Inspection:
             stats=meta.get("stats", {}),
             known=sum(map(len, journal.fingerprints())) // 8,
             queued=queues.total(),
-            servers=len(queues),
+            servers=len(journal.servers()),
+            servers_waiting=len(queues),
             largest=queues.most_common(_LARGEST),
             outputs=[
                 file

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ class Job:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="andante-store")
         self.pending = 0
         """Bytes of output that wait for the next commit."""
+        self._met = 0  # servers of the frontier that the job has
 
     @property
     def is_new(self) -> bool:
@@ -109,6 +110,7 @@ class Job:
             pace = frontier.server(key).origin_pace
             pace.delay = max(pace.delay, state.crawl_delay)
             pace.hold(now + max(pace.delay, state.hold_until - wall))
+        self._met = len(frontier.servers)
 
     def redirects(self) -> Iterator[tuple[str, str]]:
         """Return the redirects met at earlier starts: URL and target, in the order they were met."""
@@ -175,6 +177,7 @@ class Job:
         Raises:
             OSError: the disk is full or failing; the commit before this one stands.
         """
+        self._meet(frontier)
         changes = frontier.changes()
         sealed = [(server.key, block, encode_done(block.done)) for server, block in changes.sealed]
         batch = Batch(
@@ -194,6 +197,14 @@ class Job:
         )
         self.pending -= written
         frontier.committed(changes)
+
+    def _meet(self, frontier: Frontier) -> None:
+        """Take up the servers met since the last commit."""
+        new = len(frontier.servers) - self._met
+        for key in islice(reversed(frontier.servers), new):
+            self._state(key)
+            self._changed.add(key)
+        self._met += new
 
     def _write(
         self, batch: Batch, sealed: list[tuple[str, Block, bytes]], records: list[list[bytes]]

@@ -32,8 +32,8 @@ class JobError(Exception):
     """A job cannot be opened or written; the message is one line for the user."""
 
 
-class ServerState(msgspec.Struct, array_like=True):
-    """What politeness must remember of a server when the crawl goes on in another process."""
+class ServerState(msgspec.Struct, array_like=True, gc=False):
+    """What politeness must remember of a server that was met, when the crawl goes on in another process."""
 
     crawl_delay: float = 0.0
     """Crawl-delay of its robots.txt, seconds."""
@@ -123,7 +123,7 @@ class Journal:
         )
 
     def servers(self) -> dict[str, ServerState]:
-        """Return what is remembered of servers."""
+        """Return the servers met, and what is remembered of them."""
         rows = self._reader.execute("SELECT key, state FROM server")
         return {key: msgspec.msgpack.decode(state, type=ServerState) for key, state in rows}
 
