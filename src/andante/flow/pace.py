@@ -13,6 +13,8 @@ PERIOD = 60.0
 CREDIT = 3.0
 """Seconds by which a request may be late and the schedule still be kept: what is missed is then made up for."""
 
+_NEVER = -inf  # one object for all paces: a million of them count
+
 _ROUNDING = 1e-6
 """Seconds: more than a schedule can be off by adding up its slots."""
 
@@ -56,8 +58,8 @@ class Pace:
         """The earliest time at which a request may go."""
         self._law = _law(set_point)
         self._floor = next_time  # what delay and holds allow
-        self._slot = -inf  # of the next request; before the first one there is no schedule
-        self._last = -inf  # when the last request was sent
+        self._slot = _NEVER  # of the next request; before the first one there is no schedule
+        self._last = _NEVER  # when the last request was sent
         self._late: deque[_Late] | None = None
 
     def __repr__(self) -> str:
@@ -100,7 +102,7 @@ class Pace:
 
     def hold(self, until: float) -> None:
         """Nothing goes before ``until``."""
-        if -inf < self._slot < until:
+        if _NEVER < self._slot < until:
             self._slot = until
         self._wait(until)
 
@@ -115,8 +117,8 @@ class Pace:
         if law.set_point == self._law.set_point:
             return
         self._law = law
-        under_way = law.interval and self._last > -inf
-        self._slot = max(now, self._last + law.interval) if under_way else -inf
+        under_way = law.interval and self._last > _NEVER
+        self._slot = max(now, self._last + law.interval) if under_way else _NEVER
         self._late = None
         self.next_time = max(self._slot, self._floor)
 
@@ -143,7 +145,7 @@ class Pace:
 
     def _window_end(self, law: _Law, late: deque[_Late]) -> float:
         """Return the time before which the next request would be one too many in the window of one that was late."""
-        end = -inf
+        end = _NEVER
         while late and late[0].slot <= self._slot + law.gap:
             end = late.popleft().window_end
         if not late:
