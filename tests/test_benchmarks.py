@@ -1,22 +1,53 @@
-"""The benchmarks that need nothing else are run small, so that they do not rot; no times are asserted."""
+"""The benchmarks are run small, so that they do not rot; no times are asserted."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(name, *arguments):
+    """Run a benchmark; return the lines that it has printed."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / name, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env=os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}:{os.environ.get('PYTHONPATH', '')}"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def test_scale():
     """Memory is, with room for another allocator: 100,000 known URLs, and 10,000 queued on 100 servers."""
-    done = subprocess.run(
-        [sys.executable, BENCHMARKS / "scale.py", "--quick"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    rows = [line.split("|") for line in done.stdout.splitlines()[2:]]
+    rows = [line.split("|") for line in run("scale.py", "--quick")[2:]]
     assert [row[1].strip() for row in rows] == ["known", "queued"]
     assert [row[2].strip() for row in rows] == ["100,000", "10,000"]
     assert all(float(row[4]) < 80 for row in rows)
+
+
+def test_outputs():
+    lines = run("outputs.py", "--pages", 2, "--rounds", 1)
+    names = [line.split()[:2] for line in lines if line.startswith(("andante", "fastwarc"))]
+    assert len(names) == 3 * 5, lines
+    assert ["andante", ".warc.gz"] in names
+
+
+def test_parse():
+    sites = [line.split()[0] for line in run("parse.py", 2)[1:]]
+    assert sites == ["python3.11-doc", "openjdk-17-doc", "postgresql-doc-15"]
+
+
+@pytest.mark.skipif(not {0, 1} <= os.sched_getaffinity(0), reason="needs the cores 0 and 1")
+def test_crawl(tmp_path):
+    """One site without peers: that all its pages are found, and nothing else is asked for, the benchmark checks itself."""
+    only = ("--sites", "postgresql", "--peers", "--runs", 1, "--folder", tmp_path)
+    (row,) = [line.split("|") for line in run("crawl.py", *only) if line.startswith("| postgresql")]
+    assert row[2].strip() == "Andante"
+    assert int(row[3].replace(",", "")) > 1_000
