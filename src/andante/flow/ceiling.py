@@ -37,6 +37,22 @@ _VAIN = 4
 """... the time of so many requests."""
 
 
+_SHORT, _RARE = 5.0, 50
+"""A refusal is not yet taken for a meter's when it was over within so many seconds, and so many requests had been served before it."""
+
+_BRIEF = 0.2
+"""A refusal is odd if, though the rate is no higher than it should be, it lasted less than this share of the time before it ..."""
+
+_FINE = 300
+"""... and fewer requests than this had been served: more is fine, whatever the reason."""
+
+_ODD = 3
+"""So many odd refusals are not a meter's."""
+
+_ALIKE, _CONVINCING = 0.3, 3
+"""After that so many runs in a row must be alike, up to this share of their length, before a meter is believed in again."""
+
+
 class Learnt(msgspec.Struct, frozen=True, array_like=True):
     """What a job keeps of a ceiling."""
 
@@ -67,8 +83,10 @@ class Ceiling:
 
     __slots__ = (
         "_ban",
+        "_before",
         "_burst",
         "_clock",
+        "_doubt",
         "_known",
         "_lag",
         "_last",
@@ -90,6 +108,8 @@ class Ceiling:
         self._burst = 0  # most requests that are let through at once; 0 while none was refused
         self._peak = inf  # served before the first refusal
         self._low = 0.0  # proven in the search
+        self._before = 0  # requests served before the last refusal, while there is no ceiling
+        self._doubt = 0  # that what refuses is a meter
         self._served = Served()
         self._proof = 0  # requests served at the present rate
         self._proof_from = 0.0
@@ -190,20 +210,50 @@ class Ceiling:
         """Requests are answered again; all that were in flight at the first refusal have come back by now."""
         assert self._refused_at is not None
         self._ban.end(sent_at - self._refused_at)
-        if not self._burst:
-            self._guess(self._served, self._refused_at)
-        elif self._known:
-            self._correct(self._served)
-        elif self._served.count < _PROOF * self._burst:
-            self._widen(self._served, self._refused_at)
+        if self._burst:
+            self._learn(self._served, self._refused_at)
         else:
-            self._find(self._served, self._refused_at)
-        self._rate = max(self._rate, _LEAST)
+            self._begin(self._served, self._refused_at)
         self._refused_at = None
         self._served = Served()
-        self._served.add(sent_at)
+        self._served.add(sent_at, in_full=self._burst > 0)
         self._proof, self._proof_from = 0, now
         self._quiet_until = now + self._quiet
+
+    def _begin(self, served: Served, refused_at: float) -> None:
+        """Rule 1: is it a meter? There is no ceiling yet, or not any more."""
+        count, before = max(1, served.count), self._before
+        self._before = count
+        if self._doubt:
+            is_alike = abs(count - before) <= max(1, _ALIKE * max(count, before))
+            self._doubt = self._doubt - 1 if is_alike else _CONVINCING
+            is_meter = not self._doubt
+        else:
+            is_meter = self._ban.length >= _SHORT or 0 < before < _RARE > count
+        if is_meter:
+            self._guess(served, refused_at)
+
+    def _learn(self, served: Served, refused_at: float) -> None:
+        if self._is_none(served, refused_at):
+            self._forget()
+            self._doubt, self._before = _CONVINCING, served.count
+            return
+        if self._known:
+            self._correct(served)
+        elif served.count < _PROOF * self._burst:
+            self._widen(served, refused_at)
+        else:
+            self._find(served, refused_at)
+        self._rate = max(self._rate, _LEAST)
+
+    def _is_none(self, served: Served, refused_at: float) -> bool:
+        """Rule 8: tell whether refusals go on, though the rate is lowered time and again."""
+        is_climbing = 0 < self._known < self._rate
+        if served.count >= _FINE:
+            self._doubt = 0
+        elif not is_climbing and self._ban.length <= _BRIEF * served.seconds(refused_at):
+            self._doubt += 1
+        return self._doubt >= _ODD
 
     def _guess(self, served: Served, refused_at: float) -> None:
         """Rule 2: the first refusal. The burst is known now, the window is not."""
@@ -216,7 +266,8 @@ class Ceiling:
     def _widen(self, served: Served, refused_at: float) -> None:
         """Rule 3: hardly more than the burst was let through since the last ban, so the window is longer than that time."""
         self._rate = min(self._rate, self._burst / served.seconds(refused_at)) / 2
-        self._burst = max(1, min(self._burst, served.count))
+        if served.count > _ALIKE * self._burst:
+            self._burst = min(self._burst, served.count)
 
     def _find(self, served: Served, refused_at: float) -> None:
         """Rule 4: so much was let through that older requests have left the window, so it is as long as one burst took."""
@@ -253,7 +304,7 @@ class Ceiling:
         if not self._known:  # rule 4
             self._low = self._rate
             self._rate *= 2
-            if self._rate > 2 * self._peak:
+            if self._rate > 2 * self._peak:  # rule 7
                 self._forget()
         elif now >= self._quiet_until:  # rule 6
             self._rate *= 1 + _CLIMB
@@ -261,7 +312,7 @@ class Ceiling:
                 self._known = 0.0
 
     def _forget(self) -> None:
-        """Rule 7: more is let through than before the first refusal, so there is no ceiling."""
+        """There is no ceiling (any more)."""
         self._rate = self._peak = inf
-        self._burst, self._low = 0, 0.0
+        self._burst, self._known, self._low = 0, 0.0, 0.0
         self._served = Served()
