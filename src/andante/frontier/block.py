@@ -30,22 +30,20 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """It is a sitemap: a list of URLs, no page."""
 
 
-class Block:
+class Block(msgspec.Struct, eq=False, gc=False):
     """URLs of one server, in order; their entries are in memory, on disk, or both."""
 
-    __slots__ = ("done", "links", "number", "sealed", "size")
+    number: int
+    size: int = 0
+    done: int = 0
+    """Bit i is set when URL i has ended."""
+    links: list[Link] | None = None
+    """None while they are on disk only."""
+    sealed: bool = False
+    """It is in the store, or on its way there, and takes no more URLs."""
 
-    def __init__(
-        self, number: int, *, size: int = 0, done: int = 0, links: list[Link] | None = None
-    ) -> None:
-        self.number = number
-        self.size = size
-        self.done = done
-        """Bit i is set when URL i has ended."""
-        self.links = links
-        """None while they are on disk only."""
-        self.sealed = links is None
-        """Sealed: it is in the store, or on its way there, and takes no more URLs."""
+    def __post_init__(self) -> None:
+        self.sealed = self.links is None
 
     def __repr__(self) -> str:
         where = "on disk" if self.links is None else "in memory"
