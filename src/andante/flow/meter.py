@@ -75,7 +75,7 @@ class Ban:
     def left(self, elapsed: float) -> float:
         """Return how long the present one is known to last still.
 
-        It ends between ``refused_after`` and ``length``. Half-way is tried first: that may save time, and tells more.
+        It ends between ``refused_after`` and ``length``: half-way is tried, which may save time, and tells more.
         """
         half = min((self.refused_after + self.length) / 2, _BAN_MAX)
         return max(0.0, (half if elapsed < half else self.known) - elapsed)
