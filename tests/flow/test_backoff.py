@@ -1,6 +1,7 @@
 """The table of outcomes, and the back-off of a server in trouble."""
 
 from math import inf
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -67,6 +68,23 @@ def test_what_says_nothing_of_the_machine_does_not_hold_its_address():
     alone = {name for name, row in OUTCOMES.items() if row.address in (NEUTRAL, GOOD)}
     assert {"no-such-host", "dns", "tls", "refused", "stale"} <= alone
     assert alone.isdisjoint({"connect-timeout", "unreachable"})
+
+
+def test_the_documented_table_is_this_one():
+    text = (Path(__file__).parents[2] / "docs/explanation/back-off.md").read_text()
+    rows = {f"`{name}`": row for name, row in OUTCOMES.items()}
+    rows |= {str(status): row for status, row in STATUSES.items()}
+    rows |= {"other 5xx": verdict("ok", 520), "all others": verdict("ok", 404)}
+    lines = [
+        f"| {name} | {word(row.again)} | {word(row.server)} | {word(row.address)} "
+        f"| {'yes' if row.overload else ''} | {'yes' if row.refused else ''} |"
+        for name, row in rows.items()
+    ]
+    assert "\n".join(lines) in text
+
+
+def word(member):
+    return member.name.lower().replace("_", " ")
 
 
 # Waits

@@ -1,6 +1,6 @@
 """Back-off: what each outcome of a fetch asks for, and how long a server or an IP address in trouble is left alone.
 
-The rules are numbered as in docs/explanation/back-off.md.
+The table and the rules, with their reasons, are in docs/explanation/back-off.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The learnt ceiling: how many requests a minute go to a server that meters them and refuses what is too much.
 
-Neither the rate that such a server allows nor the window over which it counts is told; what it refuses tells both. The rules are
-numbered as in docs/explanation/back-off.md. Rates here are requests a second.
+Neither the rate that such a server allows nor the window over which it counts is told; what it refuses tells both. C1 to C9 are the
+rules of docs/explanation/back-off.md. Rates here are requests a second.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class Ceiling:
         self._quiet_until = now + self._quiet
 
     def _begin(self, served: Served, refused_at: float) -> None:
-        """Rule 1: is it a meter? There is no ceiling yet, or not any more."""
+        """C1: is it a meter? There is no ceiling yet, or not any more."""
         count, before = max(1, served.count), self._before
         self._before = count
         if self._doubt:
@@ -247,7 +247,7 @@ class Ceiling:
         self._rate = max(self._rate, _LEAST)
 
     def _is_none(self, served: Served, refused_at: float) -> bool:
-        """Rule 8: tell whether refusals go on, though the rate is lowered time and again."""
+        """C8: tell whether refusals go on, though the rate is lowered time and again."""
         is_climbing = 0 < self._known < self._rate
         if served.count >= _FINE:
             self._doubt = 0
@@ -256,7 +256,7 @@ class Ceiling:
         return self._doubt >= _ODD
 
     def _guess(self, served: Served, refused_at: float) -> None:
-        """Rule 2: the first refusal. The burst is known now, the window is not."""
+        """C2: the first refusal. The burst is known now, the window is not."""
         seconds = served.seconds(refused_at)
         self._burst = max(1, served.count)
         self._peak = self._burst / seconds
@@ -264,18 +264,17 @@ class Ceiling:
         self._rate = _MARGIN * max(self._burst / window, min(_FIRST, self._peak))
 
     def _widen(self, served: Served, refused_at: float) -> None:
-        """Rule 3: hardly more than the burst was let through since the last ban, so the window is longer than that time."""
+        """C3: hardly more than the burst was let through since the last ban, so the window is longer than that time."""
         self._rate = min(self._rate, self._burst / served.seconds(refused_at)) / 2
-        if served.count > _ALIKE * self._burst:
-            self._burst = min(self._burst, served.count)
+        self._burst = max(1, min(self._burst, served.count))
 
     def _find(self, served: Served, refused_at: float) -> None:
-        """Rule 4: so much was let through that older requests have left the window, so it is as long as one burst took."""
+        """C4: so much was let through that older requests have left the window, so it is as long as one burst took."""
         rate = _MARGIN * served.rate(self._burst, refused_at, slack=self._lag / 2)
         self._rate = self._known = max(self._low, min(rate, 0.95 * self._rate))
 
     def _correct(self, served: Served) -> None:
-        """Rule 6 if more than the known ceiling was tried; else rule 5: the ceiling is lower."""
+        """C6 if more than the known ceiling was tried; else C5: the ceiling is lower."""
         if self._rate > self._known:
             if self._rate > self._known * (1 + _CLIMB) ** 2:
                 self._known *= 1 + _CLIMB
@@ -301,12 +300,12 @@ class Ceiling:
 
     def _proceed(self, now: float) -> None:
         """The present rate has proven itself: try more, if it is time."""
-        if not self._known:  # rule 4
+        if not self._known:  # C4
             self._low = self._rate
             self._rate *= 2
-            if self._rate > 2 * self._peak:  # rule 7
+            if self._rate > 2 * self._peak:  # C7
                 self._forget()
-        elif now >= self._quiet_until:  # rule 6
+        elif now >= self._quiet_until:  # C6
             self._rate *= 1 + _CLIMB
             if self._rate > 2 * self._known:
                 self._known = 0.0
