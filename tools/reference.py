@@ -21,6 +21,7 @@ from andante.cli.flags import default_text
 from andante.crawl import api, ends, engine, redirects, robots, settings
 from andante.fetch import client, coding, connection, cookies, dns, outcome
 from andante.fetch import robots as robots_txt
+from andante.flow import Again, verdict
 from andante.parse import sitemap, tree
 
 DIRECTORY = Path(__file__).parent.parent / "docs" / "reference"
@@ -143,7 +144,7 @@ def outcomes() -> str:
     texts = _docstrings(outcome.Outcome)
     for each in outcome.Outcome:
         if each not in (outcome.Outcome.OK, outcome.Outcome.STALE):  # neither is an end in failure
-            lines.append(f"| `{each}` | {'yes' if each.retryable else ''} | {texts[each.name]} |")
+            lines.append(f"| `{each}` | {'yes' if verdict(each).again is not Again.NEVER else ''} | {texts[each.name]} |")
     lines += [f"| `{reason}` | | {_sentence(text)} |" for reason, text in ends.FAILURES.items()]
     lines += ["\n## Reasons for `excluded`\n", "| reason | meaning |", "|---|---|"]
     lines += [

@@ -68,7 +68,7 @@ def test_counts_are_there_after_the_loop():
 
 def test_why_nothing_came_is_in_the_counts():
     with hostile.closed_port() as port:
-        crawl = andante.Crawl([f"http://127.0.0.1:{port}/"], retries=0)
+        crawl = andante.Crawl([f"http://127.0.0.1:{port}/"], retries=0, give_up_after=1)
         assert list(crawl) == []
         assert crawl.stats.failed == {"refused": 1}
         assert crawl.known == crawl.stats.ended == 1

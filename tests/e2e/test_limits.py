@@ -434,7 +434,7 @@ def test_a_crawl_that_got_nothing_has_failed(tmp_path):
     async def main():
         async with Web() as web:
             server = await web.server({"/": Reply(cut=True)})
-            flags = ("--rate", "max", "--retries", "0")
+            flags = ("--rate", "max", "--retries", "0", "--give-up-after", "1")
             return await crawl(tmp_path, server.url, *flags)
 
     done = uvloop.run(main())

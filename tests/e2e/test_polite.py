@@ -251,6 +251,7 @@ def test_without_robots_txt(tmp_path, answer, fetched):
                 rate="max",
                 retries=1,
                 retry_wait="20ms",
+                give_up_after=2,
                 first_byte_timeout="100ms",
             )
             assert len(found) == fetched

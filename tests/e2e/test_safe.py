@@ -21,7 +21,18 @@ WRITTEN = [
 ]
 """Addresses that are not public, in the ways to write them."""
 
-FLAGS = ("--scope", "any", "--rate", "max", "--retries", "0", "--connect-timeout", "2s")
+FLAGS = (
+    "--scope",
+    "any",
+    "--rate",
+    "max",
+    "--retries",
+    "0",
+    "--give-up-after",
+    "1",
+    "--connect-timeout",
+    "2s",
+)
 
 
 def crawl(cwd, *arguments):

@@ -335,7 +335,6 @@ def test_a_request_into_a_connection_that_the_server_closes_is_stale():
         result = await task
         assert isinstance(result, Failure)
         assert result.outcome is Outcome.STALE
-        assert result.outcome.retryable
         after = await connection.exchange(REQUEST)
         assert isinstance(after, Failure)
         assert after.outcome is Outcome.STALE

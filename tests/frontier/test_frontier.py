@@ -107,11 +107,11 @@ def test_servers_at_one_address_share_its_pace():
     for host in "ab":
         frontier.offer(urls(host, 2), depth=0)
     a = frontier.open_visit(0.0)
-    assert frontier.bind(a, "192.0.2.1")
+    assert frontier.bind(a, "192.0.2.1", 0.0)
     a.origin_pace.on_sent(0.0)
     a.address.pace.on_sent(0.0)
     b = frontier.open_visit(0.0)
-    assert not frontier.bind(b, "192.0.2.1"), "a is there: b must wait"
+    assert not frontier.bind(b, "192.0.2.1", 0.0), "a is there: b must wait"
     assert b.next_time == 1.0, "what a did counts for b"
     frontier.close_visit(b)
     frontier.close_visit(a)
@@ -125,7 +125,7 @@ def test_without_politeness_by_address_servers_are_alone():
     for host in "ab":
         frontier.offer(urls(host, 2), depth=0)
     for server in (frontier.open_visit(0.0), frontier.open_visit(0.0)):
-        frontier.bind(server, "192.0.2.1")
+        frontier.bind(server, "192.0.2.1", 0.0)
         assert server.next_time == 0.0
 
 
@@ -223,7 +223,7 @@ class FrontierMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.visits)
     @rule(data=st.data(), address=st.sampled_from(["192.0.2.1", "192.0.2.2"]))
     def bind(self, data, address):
-        self.frontier.bind(data.draw(st.sampled_from(self.visits)), address)
+        self.frontier.bind(data.draw(st.sampled_from(self.visits)), address, self.now)
 
     @precondition(lambda self: self.visits)
     @rule(data=st.data())

@@ -78,6 +78,8 @@ _NAMES = {
     "job": "DIR",
     "output": "FILE",
     "ca_file": "FILE",
+    "per_server": "N|auto",
+    "connections": "N|auto",
 }
 
 

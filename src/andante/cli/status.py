@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import sys
 from pathlib import Path
 
 import msgspec
 
+from andante.flow import Sample
 from andante.observe import Stats
 from andante.observe.report import summary
-from andante.store import Inspection, inspect
+from andante.store import Inspection, inspect, series
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,11 +29,21 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         action="store_true",
         help="list the URLs that ended without a page: state, reason, URL, detail",
     )
+    parser.add_argument(
+        "--speed",
+        action="store_true",
+        help="how each server has fared, as CSV: a row every 10 s; rates in requests a minute, times in seconds",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
+    if arguments.speed:
+        writer = csv.writer(sys.stdout)
+        writer.writerow(Sample.__struct_fields__)
+        writer.writerows(map(msgspec.structs.astuple, series(arguments.directory)))
+        return 0
     job = inspect(arguments.directory)
     if arguments.urls:
         for ended in job.ended:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from email.utils import parsedate_to_datetime
-
 from andante import url as urls
 from andante.crawl.reader import Reader
 from andante.crawl.redirects import Redirects
 from andante.crawl.state import State
+from andante.crawl.throttle import Throttle
 from andante.fetch import Failure, Response
+from andante.flow import PATIENCE, Again, Verdict
 from andante.frontier import Server, Task
 from andante.frontier.frontier import remaining
 from andante.observe import Event
@@ -16,12 +16,6 @@ from andante.page import Page
 from andante.store import Ended
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_TRY_AGAIN = frozenset({429, 500, 502, 503, 504})
-_BUSY = frozenset({429, 503})
-"""The server asks to be left alone for a while: it, not only the URL, waits."""
-
-_HOLD_MAX = 86_400.0
-"""Longest Retry-After that is kept to, seconds: a day."""
 
 _OFFERED_MAX = 100_000
 """Links remembered as offered to the frontier: most links of a page were on the page before, and need no seen test."""
@@ -45,8 +39,9 @@ EXCLUSIONS = {
 class Ends:
     """Takes the outcome of each fetch to the frontier, the job, the counts and the events."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, throttle: Throttle) -> None:
         self._state = state
+        self._throttle = throttle
         self._settings = state.settings
         self._reader = Reader(state.settings)
         self._redirects = Redirects(hops_max=state.settings.max_redirects)
@@ -57,14 +52,15 @@ class Ends:
 
     # Responses
 
-    def response(self, task: Task, request: bytes, response: Response, address: str) -> Page | None:
-        """A response came; return the page if the URL ended as one."""
+    def response(
+        self, task: Task, request: bytes, response: Response, address: str, *, found: Verdict
+    ) -> Page | None:
+        """A response came, from which ``found`` follows; return the page if the URL ended as one."""
         state = self._state
-        task.server.failures = 0
         state.stats.bytes += len(response.payload)
         if state.cookies is not None:
             state.cookies.store(task.url, response.headers)
-        if response.status in _TRY_AGAIN and self._wait_and_retry(task, response):
+        if self._tries_again(task, found, str(response.status)):
             return None
         page = Page(
             url=task.link.asked or task.url,
@@ -95,7 +91,7 @@ class Ends:
     def _page(self, task: Task, page: Page) -> Page | None:
         reading = self._reader.read(page, want_title=self._want_title)
         if reading.failure:
-            self.failure(task, reading.failure)
+            self._fail(task, reading.failure.outcome, reading.failure.detail)
             return None
         if not reading.directives.nofollow:
             self.follow(page.links, depth=page.depth + 1, referrer=page.final_url)
@@ -175,42 +171,22 @@ class Ends:
             self.follow(sitemap.urls, depth=0, referrer=task.url)
         self._state.wake()
 
-    def _wait_and_retry(self, task: Task, response: Response) -> bool:
-        """Put off a URL, and its server where that asks for it; tell whether there is another attempt."""
-        wait = max(self._wait(task.attempts), retry_after(response, self._state.wall()))
-        if response.status in _BUSY:
-            self._hold(task.server, wait, str(response.status))
-        if task.attempts >= self._settings.retries:
-            return False
-        self._retry(task, wait, str(response.status))
-        return True
-
     # Failures
 
-    def failure(self, task: Task, failure: Failure) -> None:
-        """No whole response came."""
-        if failure.outcome.retryable and task.attempts < self._settings.retries:
-            self._retry(task, self._wait(task.attempts), failure.outcome)
-        else:
+    def failure(self, task: Task, failure: Failure, *, found: Verdict) -> None:
+        """No whole response came, from which ``found`` follows."""
+        if not self._tries_again(task, found, failure.outcome):
             self._fail(task, failure.outcome, failure.detail)
 
-    def unreachable(self, server: Server, failure: Failure) -> None:
-        """No connection to the server could be had: it waits, and in the end is given up with all its URLs."""
-        server.failures += 1
-        if failure.outcome.retryable and server.failures <= self._settings.retries:
-            self._hold(server, self._wait(server.failures - 1), failure.outcome)
-            return
-        self.give_up(server, failure.outcome, failure.detail)
+    def unreachable(self, server: Server, failure: Failure, began: float) -> None:
+        """No connection to the server could be had since ``began``: it waits, and in the end is given up with all its URLs."""
+        self._throttle.fetched(server, failure, began)
+        if self._throttle.is_given_up(server):
+            self.give_up(server, failure.outcome, failure.detail)
 
-    def without_robots(self, server: Server, reason: str, result: Response | Failure) -> None:
-        """robots.txt could not be read: nothing may be asked, and later it is tried again."""
-        server.failures += 1
-        if server.failures <= self._settings.retries:
-            wait = self._wait(server.failures - 1)
-            if isinstance(result, Response):
-                wait = max(wait, retry_after(result, self._state.wall()))
-            self._hold(server, wait, f"robots.txt: {reason}")
-        else:
+    def without_robots(self, server: Server, reason: str) -> None:
+        """robots.txt could not be read: nothing may be asked; after many attempts nothing ever will."""
+        if self._throttle.is_given_up(server):
             self.give_up(server, "robots-unreachable", reason)
 
     def give_up(self, server: Server, reason: str, detail: str = "") -> None:
@@ -246,21 +222,18 @@ class Ends:
         self._state.job.end(Ended(task.url, "failed", str(reason), detail))
         self._emit("fetch.failed", task, reason=str(reason), detail=detail)
 
-    def _retry(self, task: Task, wait: float, reason: str) -> None:
-        self._state.frontier.retry(task, self._state.now() + wait, attempts=task.attempts + 1)
+    def _tries_again(self, task: Task, found: Verdict, reason: str) -> bool:
+        """Queue a URL again if it is worth it; tell whether it is."""
+        retries = self._settings.retries * (PATIENCE if found.again is Again.PATIENTLY else 1)
+        if found.again is Again.NEVER or task.attempts >= retries:
+            return False
+        wait = self._settings.retry_wait * 2.0 ** min(task.attempts, 10)
+        due = self._throttle.held_until(task.server)
+        if found.again is Again.COUNTED:
+            due = max(due, self._state.now() + wait)
+        self._state.frontier.retry(task, due, attempts=task.attempts + 1)
         self._emit("fetch.retried", task, reason=reason)
-
-    def _hold(self, server: Server, wait: float, reason: str) -> None:
-        until = self._state.now() + wait
-        server.origin_pace.hold(until)
-        self._state.job.hold(server.key, self._state.wall() + wait)
-        if self._state.emit is not None:
-            self._state.emit(
-                Event(event="server.held", server=server.key, reason=reason, seconds=round(wait, 1))
-            )
-
-    def _wait(self, attempts: int) -> float:
-        return self._settings.retry_wait * float(2**attempts)
+        return True
 
     def _emit(
         self, name: str, task: Task, page: Page | None = None, *, reason: str = "", detail: str = ""
@@ -282,20 +255,6 @@ class Ends:
                 round(page.elapsed * 1000, 1),
             )
         self._state.emit(event)
-
-
-def retry_after(response: Response, wall: float) -> float:
-    """Return the seconds that ``Retry-After`` asks for, as a number or a date, at most a day; 0 where there is none."""
-    value = next(
-        (value for name, value in response.headers if name.lower() == b"retry-after"), b""
-    ).strip()
-    if value.isdigit():
-        return min(float(value), _HOLD_MAX)
-    try:
-        wait = parsedate_to_datetime(value.decode("latin-1")).timestamp() - wall
-    except (TypeError, ValueError, OverflowError):
-        return 0.0
-    return min(max(wait, 0.0), _HOLD_MAX)
 
 
 _STATUS = {status: str(status) for status in range(100, 1000)}

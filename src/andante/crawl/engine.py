@@ -7,17 +7,27 @@ ended, links came, a commit made room, a time has come) asks for another dispatc
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+
+import msgspec
 
 from andante.crawl.changes import decisive
 from andante.crawl.state import State
+from andante.crawl.throttle import Throttle
 from andante.crawl.visit import Visitor
+from andante.flow import Sample
 from andante.observe import Event
 from andante.observe.progress import Snapshot
+from andante.store import JobError
 from andante.units import format_duration
 
 _GRACE = 2.0
 """Seconds that a clean stop waits for responses under way; what is cut off is fetched again by the next start."""
+
+SAMPLE_PERIOD = 10
+"""Seconds between the rows of a server's time series."""
+
+SERVERS_SAMPLED = 100
+"""Servers, the busiest, that get a row each time."""
 
 
 class Engine:
@@ -26,10 +36,12 @@ class Engine:
     def __init__(self, state: State) -> None:
         self.state = state
         state.wake = self._dispatch_soon
-        self._visitor = Visitor(state)
+        self._throttle = Throttle(state)
+        self._visitor = Visitor(state, self._throttle)
         self._visits: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._dispatch_due = False
+        self._samples: list[Sample] = []
         self._failure: BaseException | None = None
         self._done = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -44,10 +56,12 @@ class Engine:
             OSError: the disk is full or failing; what was committed before stands.
         """
         state = self.state
+        self._take_rates()
         state.job.restore(state.frontier, now=state.now(), wall=state.wall())
         state.frontier.offer(state.seeds, depth=0)
         self._emit("crawl.started")
         commits = self._loop.create_task(self._commit_regularly())
+        watch = self._loop.create_task(self._watch())
         timers = []
         if state.settings.max_time is not None:
             timers.append(self._loop.call_later(state.settings.max_time, self.stop, "max_time"))
@@ -58,6 +72,7 @@ class Engine:
             self._done.set()
             for timer in timers:
                 timer.cancel()
+            watch.cancel()
             await self._end_visits()
             await commits
         if self._failure is not None:
@@ -88,6 +103,7 @@ class Engine:
             max_time=state.settings.max_time,
             doing=f"stopping ({state.stopping})" if state.stopping else "crawling",
             waiting=self._waiting(),
+            speeds=self._samples,
         )
 
     def _waiting(self) -> str:
@@ -123,7 +139,7 @@ class Engine:
             self._timer = self._loop.call_later(max(wait, 0.001), self._dispatch_soon)
 
     def _has_room(self) -> bool:
-        return len(self._visits) < self.state.settings.connections and self.state.has_room()
+        return len(self._visits) < self._throttle.connections and self.state.has_room()
 
     def _is_over(self) -> bool:
         state, limit = self.state, self.state.settings.max_pages
@@ -151,6 +167,39 @@ class Engine:
         self.state.stopping = self.state.stopping or "error"
         self._done.set()
 
+    # Speed
+
+    async def _watch(self) -> None:
+        """See to new set-points each second, and take a sample of all servers each `SAMPLE_PERIOD`."""
+        while True:
+            for _ in range(SAMPLE_PERIOD):
+                await asyncio.sleep(1)
+                self._take_rates()
+            self._take_samples()
+
+    def _take_rates(self) -> None:
+        """Take the set-points that the user has given the job, if they have changed."""
+        try:
+            rates = self.state.job.rates.changed()
+        except JobError as error:
+            self._emit_event(Event(event="rates.refused", detail=str(error)))
+            return
+        if rates is not None:
+            self._throttle.change(rates)
+            self._emit_event(Event(event="rates.changed", counts=msgspec.to_builtins(rates)))
+
+    def _take_samples(self) -> None:
+        samples = self._throttle.samples()
+        samples.sort(key=lambda sample: sample.rate, reverse=True)
+        self._samples = samples[:SERVERS_SAMPLED]
+        self.state.job.sample(self._samples)
+        for sample in self._samples:
+            self._emit_event(Event.of(sample))
+
+    def _emit_event(self, event: Event) -> None:
+        if self.state.emit is not None:
+            self.state.emit(event)
+
     # Commits
 
     async def _commit_regularly(self) -> None:
@@ -176,11 +225,7 @@ class Engine:
 
     def _emit(self, name: str) -> None:
         state = self.state
-        if state.emit is not None:
-            counts: dict[str, Any] = {
-                "known": len(state.frontier.seen),
-                "queued": state.frontier.queued,
-            }
-            state.emit(
-                Event(event=name, counts=counts | state.stats.to_dict(), reason=state.stopping)
-            )
+        counts = {"known": len(state.frontier.seen), "queued": state.frontier.queued}
+        self._emit_event(
+            Event(event=name, counts=counts | state.stats.to_dict(), reason=state.stopping)
+        )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from andante import url as urls
 from andante.crawl.ends import Ends
 from andante.crawl.state import State
+from andante.crawl.throttle import Throttle
 from andante.fetch import Failure, Response, Robots, RobotsReading
 from andante.frontier import Server, Task
 
 EXCLUSIONS = {
     "robots": "robots.txt does not allow it",
-    "robots-unreachable": "robots.txt could not be read (5xx or no response), which forbids all; it was tried again `retries` times",
+    "robots-unreachable": "robots.txt could not be read (5xx or no response), which forbids all; it was tried again until `give_up_after`",
     "crawl-delay-too-long": "robots.txt asks for a longer Crawl-delay than `max_crawl_delay`",
 }
 """Reasons for exclusion that come from robots.txt."""
@@ -19,8 +20,9 @@ EXCLUSIONS = {
 class RobotsBook:
     """What the servers' robots.txt say; each is read on the first visit to its server, and again when it has expired."""
 
-    def __init__(self, state: State, ends: Ends) -> None:
+    def __init__(self, state: State, ends: Ends, throttle: Throttle) -> None:
         self._state = state
+        self._throttle = throttle
         self._ends = ends
         self._ignored = state.settings.ignore_robots
         self._agent = state.settings.robots_name
@@ -42,16 +44,16 @@ class RobotsBook:
         """Return the URL to fetch now for the server's robots.txt; after a redirect it may be another server's."""
         return self._reading(server).url
 
-    def on_result(self, server: Server, result: Response | Failure) -> None:
-        """Take what came when `url` was fetched."""
+    def on_result(self, server: Server, result: Response | Failure, sent_at: float) -> None:
+        """Take what came when `url` was fetched at ``sent_at``."""
         robots = self._reading(server).on_result(result, now=self._state.now())
         if robots is None:
             return  # it has moved
         del self._readings[server]
+        self._throttle.read_robots(server, result, sent_at, unreachable=robots.unreachable)
         if robots.unreachable:
-            self._ends.without_robots(server, robots.unreachable, result)
+            self._ends.without_robots(server, robots.unreachable)
             return
-        server.failures = 0
         self._robots[server] = robots
         delay = robots.crawl_delay or 0.0
         if delay > self._state.settings.max_crawl_delay:

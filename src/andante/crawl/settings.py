@@ -119,10 +119,16 @@ class Settings:
         unit=units.duration,
         group="How fast",
     )
-    per_server: int = _setting(
-        "Most connections to one server, and to one IP address", default=1, group="How fast"
+    per_server: int | Literal["auto"] = _setting(
+        "Most connections to one server, and to one IP address; auto finds how many it can take",
+        default=1,
+        group="How fast",
     )
-    connections: int = _setting("Most connections at work at once", default=256, group="How fast")
+    connections: int | Literal["auto"] = _setting(
+        "Most connections at work at once; auto finds how many this machine and its network can take",
+        default=256,
+        group="How fast",
+    )
     per_ip: bool = _setting(
         "Hold rate, delay and connections for each IP address too, as servers may share one",
         default=True,
@@ -220,21 +226,30 @@ class Settings:
     )
     retries: int = _setting("Times that a failed fetch is tried again", default=2, group="Limits")
     retry_wait: float = _setting(
-        "Wait before trying again, doubled each time; Retry-After may ask for more",
-        default=10.0,
+        "Wait before a URL, or a server that fails, is tried again; doubled each time; Retry-After may ask for more",
+        default=2.0,
         unit=units.duration,
         group="Limits",
+    )
+    give_up_after: int = _setting(
+        "Failures in a row after which a server that has never answered is given up",
+        default=5,
+        group="Limits",
+    )
+    set_aside: float = _setting(
+        "Time for which a server that keeps failing is left alone before it is tried again",
+        default=900.0,
+        unit=units.duration,
+        group="Limits",
+    )
+    set_asides: int = _setting(
+        "Times that a server is set aside before it is given up", default=3, group="Limits"
     )
 
     def __post_init__(self) -> None:
         for name, value in from_strings(vars(self)).items():
             object.__setattr__(self, name, value)
         _check(self)
-
-    @property
-    def interval(self) -> float:
-        """Least seconds between two requests to a server."""
-        return 60 / self.rate
 
     @cached_property
     def robots_name(self) -> str:
@@ -288,8 +303,7 @@ def load(path: Path) -> dict[str, Any]:
 def _typed(value: object, hint: Any, unit: Callable[[str], Any] | None) -> Any:
     """Return a value as the type of its setting, or raise an error that says what is wanted."""
     if get_origin(hint) in (Union, types.UnionType):
-        optional = value is None
-        return None if optional else _typed(value, get_args(hint)[0], unit)
+        return _either(value, *get_args(hint), unit=unit)
     if get_origin(hint) is tuple:
         items = [value] if isinstance(value, str | Path) else value
         if not isinstance(items, Iterable):
@@ -301,6 +315,18 @@ def _typed(value: object, hint: Any, unit: Callable[[str], Any] | None) -> Any:
     if isinstance(value, str) and unit is not None:
         return unit(value)
     return _CONVERTERS[hint](value)
+
+
+def _either(value: object, first: Any, second: Any, *, unit: Callable[[str], Any] | None) -> Any:
+    """Return a value of the first type, or one of the few that the second has (None, or a word)."""
+    words = get_args(second) or (None,)
+    if value in words:
+        return value
+    try:
+        return _typed(value, first, unit)
+    except ValueError as error:
+        message = " or ".join([str(error), *(word for word in words if word)])
+        raise ValueError(message) from None
 
 
 def _bool(value: object) -> bool:
@@ -351,6 +377,8 @@ _LEAST: dict[str, float] = {
     "max_links": 0,
     "max_redirects": 0,
     "retries": 0,
+    "give_up_after": 1,
+    "set_asides": 0,
     "max_url_length": 10,
     "max_header": 256,
     "max_body": 0,
@@ -377,7 +405,7 @@ _FORMS = {
 def _check(settings: Settings) -> None:
     for name, least in _LEAST.items():
         value = getattr(settings, name)
-        if value is not None and value < least:
+        if isinstance(value, int) and value < least:
             raise SettingsError(f"{name}: {value} is below {least:g}")
     for name in _ABOVE_ZERO:
         if not getattr(settings, name) > 0:
@@ -389,6 +417,8 @@ def _check(settings: Settings) -> None:
     for name in ("include", "exclude"):
         for pattern in getattr(settings, name):
             _check_pattern(name, pattern)
+    if settings.per_server == "auto" and settings.pipeline > 1:
+        raise SettingsError("pipeline: it does not go with per_server auto; leave one of them out")
     _check_outputs(settings.output)
     if not settings.user_agent.strip() or re.search(r"[\r\n\0]", settings.user_agent):
         raise SettingsError("user_agent: it must be one line, and not empty")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -24,6 +25,7 @@ class State:
         emit: takes each event; None where nobody listens.
         clock: gives the time in seconds that all waiting is measured by. The loop's own clock will not do: uvloop reads it
             once a turn, and a pause measured from the start of a long turn is too short.
+        chance: gives numbers in [0, 1), for what must not happen to all crawls at once.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class State:
         deliver: Callable[[Page], Awaitable[None]] | None = None,
         emit: Callable[[Event], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
     ) -> None:
         self.settings = settings
         self.job = job
@@ -46,12 +49,13 @@ class State:
         self.deliver = deliver
         self.emit = emit
         self.now = clock
+        self.chance = chance
         self.stats = Stats.from_dict(job.stats)
         self.frontier = Frontier(
             job.load,
             set_point=settings.rate,
             delay=settings.delay,
-            per_server=settings.per_server,
+            per_server=1 if settings.per_server == "auto" else settings.per_server,
             per_address=settings.per_ip,
         )
         self.total = Pace(set_point=settings.total_rate)
@@ -81,26 +85,17 @@ class State:
     def may_go(self, server: Server) -> bool:
         """Tell whether a request may go to the server this moment."""
         now = self.now()
-        return server.next_time <= now and self.total.next_time <= now and self.has_room()
+        return (
+            server.next_time <= now
+            and self.total.next_time <= now
+            and not server.is_crowded
+            and self.has_room()
+        )
 
     def request(self, server: Server, target: str) -> bytes:
         """Return the request for a target on a server."""
         cookie = self.cookies.header(server.key + target) if self.cookies else ""
         return self._requests.render(server.key, target, cookie)
-
-    def sent(self, server: Server) -> None:
-        """A request starts: it counts in all paces that hold for it."""
-        now = self.now()
-        server.origin_pace.on_sent(now)
-        server.address.pace.on_sent(now)
-        self.total.on_sent(now)
-        self.stats.requests += 1
-
-    def finished(self, server: Server) -> None:
-        """The request has ended."""
-        now = self.now()
-        server.origin_pace.on_finished(now)
-        server.address.pace.on_finished(now)
 
     def put_back(self, task: Task) -> None:
         """Queue a URL again that was taken but not asked for."""

@@ -9,19 +9,25 @@ from andante.crawl.ends import Ends
 from andante.crawl.parked import Parked
 from andante.crawl.robots import RobotsBook
 from andante.crawl.state import State
+from andante.crawl.throttle import Throttle
 from andante.fetch import Connection, Failure, Outcome, Response
 from andante.fetch.robots import BODY_MAX as ROBOTS_MAX
 from andante.frontier import Server, Task
+
+_PARKED_MAX = 256
+"""Connections that are kept open while their servers must wait, where the user has set no limit."""
 
 
 class Visitor:
     """Makes visits. Between those to a server its connection is parked."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, throttle: Throttle) -> None:
         self._state = state
-        self._ends = Ends(state)
-        self._robots = RobotsBook(state, self._ends)
-        self._parked = Parked(state.settings.connections)
+        self._throttle = throttle
+        self._ends = Ends(state, throttle)
+        self._robots = RobotsBook(state, self._ends, throttle)
+        connections = state.settings.connections
+        self._parked = Parked(_PARKED_MAX if connections == "auto" else connections)
 
     def close(self) -> None:
         """Close the parked connections."""
@@ -45,7 +51,8 @@ class Visitor:
                 return
             while self._robots.is_wanted(server) and self._may_go_on(connection, server):
                 await self._read_robots(server, connection)
-            self._state.frontier.widen(server)
+            if self._throttle.is_well(server):
+                self._state.frontier.widen(server)
             first, task = task, None
             lanes = [self._lane(server, connection, first)]
             lanes += [
@@ -75,22 +82,22 @@ class Visitor:
 
     async def _connect(self, server: Server) -> Connection | None:
         """Connect to a server; None when that fails, or when others on its address come first."""
-        state = self._state
+        state, began = self._state, self._state.now()
         where = urls.parts(server.key + "/")
         addresses = await state.client.resolve(where.host, where.port)
         if isinstance(addresses, Failure):
-            self._ends.unreachable(server, addresses)
+            self._ends.unreachable(server, addresses, began)
             return None
-        if not state.frontier.bind(server, addresses[0]) or not state.may_go(server):
+        if not state.frontier.bind(server, addresses[0], state.now()) or not state.may_go(server):
             return None
         opened = await state.client.open(where.host, where.port, tls=where.scheme == "https")
         if isinstance(opened, Failure):
-            self._ends.unreachable(server, opened)
+            self._ends.unreachable(server, opened, began)
             return None
         state.stats.connections += 1
         if not opened.is_reusable:
             failure = Failure(Outcome.CLOSED, "before the first request")
-            self._ends.unreachable(server, failure)
+            self._ends.unreachable(server, failure, began)
             return None
         return opened
 
@@ -108,7 +115,7 @@ class Visitor:
     async def _fetch(self, connection: Connection, task: Task) -> None:
         state, server = self._state, task.server
         request = state.request(server, task.link.target)
-        state.sent(server)
+        sent_at = self._throttle.sent(server)
         state.in_hand += 1
         try:
             result = await connection.exchange(request)
@@ -117,28 +124,30 @@ class Visitor:
             raise
         finally:
             state.in_hand -= 1
-            state.finished(server)
+            self._throttle.finished(server)
         if _is_stale(result):
             state.put_back(task)
-        elif isinstance(result, Failure):
-            self._ends.failure(task, result)
+            return
+        found = self._throttle.fetched(server, result, sent_at)
+        if isinstance(result, Failure):
+            self._ends.failure(task, result, found=found)
         else:
-            page = self._ends.response(task, request, result, connection.address)
+            page = self._ends.response(task, request, result, connection.address, found=found)
             if page is not None and state.deliver is not None:
                 await state.deliver(page)
 
     async def _read_robots(self, server: Server, connection: Connection) -> None:
         state = self._state
-        url = self._robots.url(server)
+        url, sent_at = self._robots.url(server), state.now()
         if urls.origin(url) == server.key:
-            state.sent(server)
+            self._throttle.sent(server)
             request = state.request(server, url[len(server.key) :])
             result = await connection.exchange(request, max_body=ROBOTS_MAX)
-            state.finished(server)
+            self._throttle.finished(server)
         else:
             result = await self._fetch_elsewhere(url)
         if not _is_stale(result):
-            self._robots.on_result(server, result)
+            self._robots.on_result(server, result, sent_at)
 
     async def _fetch_elsewhere(self, url: str) -> Response | Failure:
         """Fetch a robots.txt that has moved to another server, at that server's pace."""
@@ -146,7 +155,7 @@ class Visitor:
         other = state.frontier.server(urls.origin(url))
         where = urls.parts(url)
         await asyncio.sleep(max(0.0, other.next_time - state.now()))
-        state.sent(other)
+        self._throttle.sent(other)
         opened = await state.client.open(where.host, where.port, tls=where.scheme == "https")
         if isinstance(opened, Failure):
             return opened
@@ -155,7 +164,7 @@ class Visitor:
             return await opened.exchange(request, max_body=ROBOTS_MAX)
         finally:
             opened.close()
-            state.finished(other)
+            self._throttle.finished(other)
 
 
 def _is_stale(result: Response | Failure) -> bool:

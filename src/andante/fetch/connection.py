@@ -70,6 +70,7 @@ class Connection(asyncio.Protocol):
         "_first_at",
         "_head_done",
         "_headers",
+        "_lag",
         "_limits",
         "_loop",
         "_max_body",
@@ -115,6 +116,7 @@ class Connection(asyncio.Protocol):
         self._max_body = limits.max_body
         self._turn_at = 0.0  # when the server became free to answer it
         self._first_at = 0.0  # the read with its first byte; 0 before
+        self._lag = 0.0  # how late that was
         self._read_at = 0.0  # its last read
 
     def __repr__(self) -> str:
@@ -205,6 +207,8 @@ class Connection(asyncio.Protocol):
             self._abort(Failure(Outcome.STALE, "unsolicited response"))
         elif not self._first_at:  # not an interim response before
             self._first_at = self._read_at
+            # What else was done since this turn of the loop began; its clock is in whole milliseconds.
+            self._lag = max(0.0, self._read_at - self._loop.time() - 0.001)
 
     def on_status(self, reason: bytes) -> None:
         """Take (a part of) the reason phrase."""
@@ -304,6 +308,7 @@ class Connection(asyncio.Protocol):
             self._read_at - exchange.sent_at,
             self._received,
             truncated,
+            self._lag,
         )
         self.served += 1
         self._clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,46 +14,36 @@ if TYPE_CHECKING:
 class Outcome(StrEnum):
     """How a fetch ended. The value is the name under which it is recorded and counted."""
 
-    retryable: bool
-    """True if the same request may succeed when it is sent again later."""
-
-    def __new__(cls, value: str, retryable: bool = False) -> Self:  # noqa: FBT001, FBT002  # a column of the table below
-        """Make a member of one row of the table: the name, and whether it is retryable."""
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.retryable = retryable
-        return member
-
     OK = "ok"
     """A response came; it may have been cut at a limit, see `Response.truncated`."""
 
     NO_SUCH_HOST = "no-such-host"
     """The host name does not exist, or has no address."""
-    DNS = "dns", True
+    DNS = "dns"
     """The name servers gave no answer, or an error."""
     FORBIDDEN_ADDRESS = "forbidden-address"
     """The host's addresses are not public, and connecting to such is not allowed."""
-    REFUSED = "refused", True
+    REFUSED = "refused"
     """Nothing listens on the port."""
-    UNREACHABLE = "unreachable", True
+    UNREACHABLE = "unreachable"
     """There is no way to the address, or this machine could not open a connection."""
-    CONNECT_TIMEOUT = "connect-timeout", True
+    CONNECT_TIMEOUT = "connect-timeout"
     """The connection was not made in time, TLS included."""
     TLS = "tls"
     """The TLS handshake failed: no trust in the certificate, or no common protocol."""
 
-    STALE = "stale", True
+    STALE = "stale"
     """The server closed a kept-alive connection before the first byte of this response. Nothing is wrong with the request:
     it may be sent again at once on a new connection."""
-    RESET = "reset", True
+    RESET = "reset"
     """The connection was reset."""
-    CLOSED = "closed", True
+    CLOSED = "closed"
     """The server closed the connection before the response was whole."""
-    FIRST_BYTE_TIMEOUT = "first-byte-timeout", True
+    FIRST_BYTE_TIMEOUT = "first-byte-timeout"
     """Not a byte of the response came in time."""
-    IDLE_TIMEOUT = "idle-timeout", True
+    IDLE_TIMEOUT = "idle-timeout"
     """The server fell silent within the response."""
-    TOTAL_TIMEOUT = "total-timeout", True
+    TOTAL_TIMEOUT = "total-timeout"
     """The response did not get as far as its body within the time for the whole."""
 
     BAD_RESPONSE = "bad-response"
@@ -89,6 +79,8 @@ class Response(msgspec.Struct):
     """Bytes read for this response, header and chunk framing included (TLS not)."""
     truncated: str = ""
     """``"length"`` or ``"time"`` if the payload was cut at that limit, else ``""``."""
+    lag: float = 0.0
+    """Seconds of ``first_byte`` for which it may have waited for this machine to read it."""
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -1,5 +1,25 @@
-"""How fast: when the next request may go."""
+"""How fast: set-points, connection limits, back-off. Pure: time and chance are arguments."""
 
+from andante.flow.backoff import PATIENCE, Again, Backoff, BackoffSettings, Sign, Verdict, verdict
+from andante.flow.ceiling import Ceiling, Learnt
 from andante.flow.pace import Pace
+from andante.flow.pid import Pid
+from andante.flow.sample import Sample
+from andante.flow.shortfall import REASONS, Shortfall
 
-__all__ = ["Pace"]
+__all__ = [
+    "PATIENCE",
+    "REASONS",
+    "Again",
+    "Backoff",
+    "BackoffSettings",
+    "Ceiling",
+    "Learnt",
+    "Pace",
+    "Pid",
+    "Sample",
+    "Shortfall",
+    "Sign",
+    "Verdict",
+    "verdict",
+]

@@ -7,6 +7,6 @@ is a server, for a *visit*: one connection that takes URLs from its queue.
 from andante.frontier.block import Block, Link
 from andante.frontier.frontier import Changes, Frontier, Task
 from andante.frontier.seen import Seen
-from andante.frontier.server import Server
+from andante.frontier.server import Address, Server
 
-__all__ = ["Block", "Changes", "Frontier", "Link", "Seen", "Server", "Task"]
+__all__ = ["Address", "Block", "Changes", "Frontier", "Link", "Seen", "Server", "Task"]

@@ -73,7 +73,7 @@ class Frontier:
         resident_max: int = 50_000,
     ) -> None:
         self._load_links = load
-        self._set_point = set_point
+        self._rate_of: Callable[[str], float] = lambda _: set_point
         self._delay = delay
         self._per_server = per_server
         self._per_address = per_address
@@ -88,17 +88,18 @@ class Frontier:
         self._numbers = count(1)
         self._open: dict[int, tuple[Server, Block]] = {}
         self._touched: dict[int, Block] = {}
+        self._visits = 0
         self._fingerprints = bytearray()
         self._resident = 0
-        self._not_before = 0.0
+        self._started = -inf
 
     def __repr__(self) -> str:
         return f"<Frontier: {len(self.seen)} URLs known, {self.queued} queued on {len(self.servers)} servers>"
 
     @property
-    def pause(self) -> float:
-        """Least seconds between two requests to a server that asks for no more."""
-        return max(60 / self._set_point, self._delay)
+    def visits(self) -> int:
+        """Visits open now."""
+        return self._visits
 
     def server(self, key: str) -> Server:
         """Return the server of an origin, known or new."""
@@ -151,11 +152,31 @@ class Frontier:
         for server in self.servers.values():
             self._list(server)
 
-    def hold(self, until: float) -> None:
-        """Ask nothing of any server before ``until``: of those known, and of those still to be met."""
-        self._not_before = until
+    def rest(self, now: float) -> None:
+        """Ask each server, known or still to be met, nothing before its pause has passed: it may have been asked until now."""
+        self._started = now
         for server in self.servers.values():
-            server.origin_pace.hold(until)
+            server.origin_pace.hold(now + self._pause(server.origin_pace))
+
+    def change_rates(self, rate_of: Callable[[str], float], now: float) -> None:
+        """From now on servers have the set-points that ``rate_of`` gives for their keys, and addresses the highest of their servers'.
+
+        All are put in their queues anew: with some millions of servers that takes seconds.
+        """
+        self._rate_of = rate_of
+        self._heap.clear()
+        rates: dict[Address, float] = {}
+        for server in self.servers.values():
+            rate = rate_of(server.key)
+            server.origin_pace.change(rate, now)
+            server.listed = False
+            server.address.waiting.clear()
+            server.address.listed = inf
+            rates[server.address] = max(rate, rates.get(server.address, 0.0))
+        for address, rate in rates.items():
+            address.pace.change(rate, now)
+        for server in self.servers.values():
+            self._list(server)
 
     # Visits
 
@@ -170,6 +191,7 @@ class Frontier:
             if server is not None:
                 server.visits += 1
                 address.visits += 1
+                self._visits += 1
                 self._list(server)
             self._list_address(address)
             if server is not None:
@@ -194,10 +216,11 @@ class Frontier:
         """A visit has ended; the server stands in the queue again if it has URLs."""
         server.visits -= 1
         server.address.visits -= 1
+        self._visits -= 1
         self._list(server)
         self._list_address(server.address)
 
-    def bind(self, server: Server, address: str) -> bool:
+    def bind(self, server: Server, address: str, now: float) -> bool:
         """The server was found at an IP address: from now on it shares the address's pace with the others there.
 
         Returns:
@@ -207,11 +230,13 @@ class Frontier:
             return True
         shared = self._addresses.get(address)
         if shared is None:
-            self._addresses[address] = shared = self._new_address()
+            self._addresses[address] = shared = self._new_address(server.address.pace.set_point)
         old = server.address
         if old is shared:
-            return shared.visits <= self._per_server
+            return shared.visits <= shared.limit
         shared.pace.hold(old.pace.next_time)
+        if old.pace.set_point > shared.pace.set_point:
+            shared.pace.change(old.pace.set_point, now)
         shared.visits += server.visits
         old.visits -= server.visits
         old.waiting = [entry for entry in old.waiting if entry[2] is not server]
@@ -219,12 +244,19 @@ class Frontier:
         server.address = shared
         server.listed = False
         self._list(server)
-        return shared.visits <= self._per_server
+        return shared.visits <= shared.limit
 
     def widen(self, server: Server) -> None:
         """From now on the server may have as many visits at once as are allowed; until then it has one."""
-        server.limit = self._per_server
+        if not server.wide:
+            server.wide = True
+            self._list(server)
+
+    def set_limit(self, server: Server, limit: int) -> None:
+        """From now on the server's address may have so many visits at once; those above it should end (`Server.is_crowded`)."""
+        server.address.limit = limit
         self._list(server)
+        self._list_address(server.address)
 
     # URLs end
 
@@ -276,13 +308,18 @@ class Frontier:
     def _next_number(self) -> int:
         return next(self._numbers)
 
-    def _new_address(self) -> Address:
-        return Address(Pace(set_point=self._set_point, delay=self._delay))
+    def _new_address(self, rate: float) -> Address:
+        return Address(Pace(set_point=rate, delay=self._delay), self._per_server)
 
     def _new_server(self, key: str) -> Server:
-        pace = Pace(set_point=self._set_point, delay=self._delay, next_time=self._not_before)
-        server = self.servers[key] = Server(key, self._new_address(), pace)
+        rate = self._rate_of(key)
+        pace = Pace(set_point=rate, delay=self._delay)
+        pace.hold(self._started + self._pause(pace))
+        server = self.servers[key] = Server(key, self._new_address(rate), pace)
         return server
+
+    def _pause(self, pace: Pace) -> float:
+        return max(60 / pace.set_point, self._delay)
 
     def _load(self, block: Block) -> list[Link]:
         self._resident += block.size
@@ -311,7 +348,7 @@ class Frontier:
         self._list_address(server.address)
 
     def _list_address(self, address: Address) -> None:
-        if not address.waiting or (self._per_address and address.visits >= self._per_server):
+        if not address.waiting or address.visits >= address.limit:
             return
         ready = max(address.pace.next_time, address.waiting[0][0])
         if ready < address.listed:

@@ -15,10 +15,12 @@ class Address:
     Before a server's name is resolved it has an address of its own.
     """
 
-    __slots__ = ("listed", "pace", "visits", "waiting")
+    __slots__ = ("limit", "listed", "pace", "visits", "waiting")
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, limit: int) -> None:
         self.pace = pace
+        self.limit = limit
+        """Most visits at once."""
         self.visits = 0
         """Visits open to it now."""
         self.waiting: list[tuple[float, int, Server]] = []
@@ -34,15 +36,14 @@ class Server:
         "_at",
         "address",
         "blocks",
-        "failures",
         "given_up",
         "key",
-        "limit",
         "listed",
         "origin_pace",
         "queued",
         "retries",
         "visits",
+        "wide",
     )
 
     def __init__(self, key: str, address: Address, pace: Pace) -> None:
@@ -50,13 +51,11 @@ class Server:
         """Scheme, host and port: ``https://example.org``."""
         self.address = address
         self.origin_pace = pace
-        self.limit = 1
-        """Most visits at once."""
+        self.wide = False
+        """It may have more than one visit at once."""
         self.visits = 0
         self.queued = 0
         """URLs that wait: in blocks or to be tried again."""
-        self.failures = 0
-        """Visits in a row that got no response."""
         self.given_up = ""
         """Why the crawl has given the server up; empty: it has not."""
         self.blocks: list[Block] = []
@@ -68,6 +67,16 @@ class Server:
 
     def __repr__(self) -> str:
         return f"<Server {self.key}: {self.queued} queued, {self.visits} visits, next at {self.next_time:.3f}>"
+
+    @property
+    def limit(self) -> int:
+        """Most visits at once."""
+        return self.address.limit if self.wide else 1
+
+    @property
+    def is_crowded(self) -> bool:
+        """There are more visits to it, or at its address, than may be: one should end."""
+        return self.visits > self.limit or self.address.visits > self.address.limit
 
     @property
     def next_time(self) -> float:

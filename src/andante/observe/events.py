@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import time
+from math import inf
 from typing import IO, Any
 
 import msgspec
+
+from andante.flow import Sample
+
+EVENTS = {
+    "crawl.started": "the crawl begins, or goes on; `counts`",
+    "crawl.warned": "something about this start that a user should know; `detail`",
+    "crawl.finished": "the crawl has ended; `counts`, and `reason` where a limit or a user ended it",
+    "fetch.completed": "a response came and was kept, or named another URL (`detail`); `url`, `status`, `bytes`, `elapsed_ms`, `depth`",
+    "fetch.failed": "a URL has failed; `url`, `reason`, `detail`",
+    "fetch.retried": "a URL will be tried again; `url`, `reason`, `attempt`",
+    "url.excluded": "a URL was not asked for, or its page not kept; `url`, `reason`",
+    "server.held": "back-off: a server is left alone for `seconds`; `server`, `reason`",
+    "server.set-aside": "the same, for long: it keeps failing",
+    "server.given-up": "a server has failed for so long that all its URLs end; `server`, `reason`, `detail`",
+    "server.speed": "how a server has fared, every 10 s while it is asked; `server`, `speed` (see `andante status --speed`), `reason` if below its set-point",
+    "rates.changed": "`andante rate` has changed set-points; `speed`: what was given",
+    "rates.refused": "the file of `andante rate` cannot be read; `detail`",
+}
+"""All events, and which fields they have besides ``event`` and ``time``."""
 
 
 class Event(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One thing that happened; fields that do not apply are left out."""
 
     event: str
-    """``crawl.started``, ``crawl.warned``, ``crawl.finished``, ``fetch.completed``, ``fetch.failed``, ``fetch.retried``, ``url.excluded``,
-    ``server.held`` or ``server.given-up``."""
+    """One of `EVENTS`."""
     time: float = 0.0
     """Seconds since 1970-01-01 UTC."""
     url: str = ""
@@ -27,6 +46,17 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True):
     attempt: int = 0
     seconds: float = 0.0
     counts: dict[str, Any] = {}
+    speed: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, sample: Sample) -> Event:
+        """Make the event of a sample."""
+        speed = {
+            name: value if value < inf else None
+            for name, value in msgspec.structs.asdict(sample).items()
+            if name not in ("time", "server", "reason")
+        }
+        return cls(event="server.speed", server=sample.server, speed=speed, reason=sample.reason)
 
 
 class EventLog:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from math import inf
 from types import TracebackType
 from typing import IO, Protocol, Self
 
 import msgspec
 
+from andante.flow import Sample
 from andante.observe.stats import Speed, Stats
-from andante.units import counted, format_duration, format_size
+from andante.units import counted, format_duration, format_rate, format_size
+
+_SPEEDS_SHOWN = 5
 
 
 class Snapshot(msgspec.Struct, kw_only=True):
@@ -31,6 +35,8 @@ class Snapshot(msgspec.Struct, kw_only=True):
     max_pages: int | None = None
     max_time: float | None = None
     doing: str = "crawling"
+    speeds: list[Sample] = []
+    """How the busiest servers have fared lately, the busiest first."""
     waiting: str = ""
     """What the crawl waits for, where nothing can go now: ``alder.example in 12 s``."""
 
@@ -85,6 +91,8 @@ class PlainProgress:
             counted(now.visits, "connection"),
             format_size(now.stats.bytes),
         ]
+        if below := [f"{_host(each)} {_speed(each)}" for each in now.speeds if each.reason]:
+            parts.append("below its set-point: " + ", ".join(below[:3]))
         if problems := now.stats.failed.total():
             parts.append(f"{problems:,} failed")
         if left := remaining(now, speed):
@@ -153,6 +161,7 @@ def panel_rows(now: Snapshot, speed: float) -> list[tuple[str, str]]:
             f"{now.visits} at work   {stats.connections:,} opened   {stats.requests:,} requests",
         ),
     ]
+    rows += [("speed", f"{_host(each)}   {_speed(each)}") for each in now.speeds[:_SPEEDS_SHOWN]]
     other = {
         status: count for status, count in stats.fetched.items() if not status.startswith("2")
     } | stats.failed
@@ -169,6 +178,22 @@ def panel_rows(now: Snapshot, speed: float) -> list[tuple[str, str]]:
     if left := remaining(now, speed):
         rows.append(("left", f"about {format_duration(left)}"))
     return rows
+
+
+def _host(sample: Sample) -> str:
+    return sample.server.partition("://")[2]
+
+
+def _speed(sample: Sample) -> str:
+    """Return a speed, what is wanted, and why it is less: ``38/min of 60/min (robots)   2 connections   120 ms``."""
+    text = f"{sample.rate:,.0f}/min"
+    if sample.set_point < inf:
+        text += f" of {format_rate(sample.set_point)}"
+    if sample.ceiling < sample.set_point:
+        text += f"   learnt to allow {sample.ceiling:,.0f}/min"
+    if sample.reason:
+        text += f" ({sample.reason})"
+    return f"{text}   {counted(sample.limit, 'connection')}   {sample.latency * 1000:,.0f} ms"
 
 
 def remaining(now: Snapshot, speed: float) -> float | None:

@@ -1,7 +1,18 @@
 """The job on disk: its journal, its outputs, and how they stay true to each other."""
 
-from andante.store.inspection import Inspection, inspect
+from andante.store.inspection import Inspection, inspect, is_running, series
 from andante.store.job import Job
 from andante.store.journal import Ended, JobError
+from andante.store.rates import Rates, RatesFile
 
-__all__ = ["Ended", "Inspection", "Job", "JobError", "inspect"]
+__all__ = [
+    "Ended",
+    "Inspection",
+    "Job",
+    "JobError",
+    "Rates",
+    "RatesFile",
+    "inspect",
+    "is_running",
+    "series",
+]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import fcntl
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from andante.flow import Sample
 from andante.store.job import JOURNAL
 from andante.store.journal import Ended, JobError, Journal
 from andante.store.output import files
@@ -40,12 +43,7 @@ def inspect(directory: Path) -> Inspection:
     Raises:
         JobError: there is no job, it is damaged, or of another version.
     """
-    path = directory / JOURNAL
-    if not path.exists():
-        message = f"{directory} holds no job: there is no {JOURNAL} in it"
-        raise JobError(message)
-    journal = Journal(path, read_only=True)
-    try:
+    with closing(_journal(directory)) as journal:
         queues: Counter[str] = Counter()
         for block in journal.blocks():
             queues[block.server] += block.size - int.from_bytes(block.done, "little").bit_count()
@@ -65,8 +63,38 @@ def inspect(directory: Path) -> Inspection:
             ended=list(journal.ended()),
             is_running=_is_locked(directory / "lock"),
         )
-    finally:
-        journal.close()
+
+
+def series(directory: Path) -> Iterator[Sample]:
+    """Yield how the servers of a job have fared, oldest first.
+
+    Raises:
+        JobError: as `inspect`.
+    """
+    with closing(_journal(directory)) as journal:
+        yield from journal.samples()
+
+
+def is_running(directory: Path) -> bool:
+    """Tell whether a process has the job of a directory.
+
+    Raises:
+        JobError: there is no job.
+    """
+    _path(directory)
+    return _is_locked(directory / "lock")
+
+
+def _journal(directory: Path) -> Journal:
+    return Journal(_path(directory), read_only=True)
+
+
+def _path(directory: Path) -> Path:
+    path = directory / JOURNAL
+    if not path.exists():
+        message = f"{directory} holds no job: there is no {JOURNAL} in it"
+        raise JobError(message)
+    return path
 
 
 def _is_locked(path: Path) -> bool:

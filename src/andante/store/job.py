@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from andante.flow import Learnt, Sample
 from andante.frontier import Block, Frontier, Link
 from andante.frontier.block import decode_done, decode_links, encode_done, encode_links
 from andante.frontier.seen import unpack
@@ -17,6 +18,7 @@ from andante.page import Page
 from andante.store.journal import Batch, Ended, JobError, Journal, ServerState
 from andante.store.lock import Lock
 from andante.store.output import Output, OutputDamaged, Position, files, open_output
+from andante.store.rates import RatesFile
 
 JOURNAL = "journal.sqlite"
 
@@ -57,8 +59,11 @@ class Job:
         self._states = self._journal.servers()
         self._records: list[list[bytes]] = [[] for _ in self.outputs]
         self._ended: list[Ended] = []
+        self._samples: list[Sample] = []
         self._changed: set[str] = set()
         self._promised: deque[str] = deque()
+        self.rates = RatesFile(directory)
+        """The set-points that the user gives the job while it runs."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="andante-store")
         self.pending = 0
         """Bytes of output that wait for the next commit."""
@@ -105,7 +110,7 @@ class Job:
             for row in self._journal.blocks()
         )
         frontier.restore(blocks, chain.from_iterable(map(unpack, self._journal.fingerprints())))
-        frontier.hold(now + frontier.pause)
+        frontier.rest(now)
         for key, state in self._states.items():
             pace = frontier.server(key).origin_pace
             pace.delay = max(pace.delay, state.crawl_delay)
@@ -138,6 +143,10 @@ class Job:
         """Add a URL that ended without a page."""
         self._ended.append(ended)
 
+    def sample(self, samples: Iterable[Sample]) -> None:
+        """Add to the time series."""
+        self._samples += samples
+
     # What servers ask for
 
     def hold(self, server: str, until: float) -> None:
@@ -150,6 +159,16 @@ class Job:
         """Remember the Crawl-delay of a server."""
         self._state(server).crawl_delay = seconds
         self._promise(server)
+
+    def learn(self, server: str, learnt: Learnt | None) -> None:
+        """Remember what a server lets through."""
+        self._state(server).learnt = learnt
+        self._changed.add(server)
+
+    def learnt(self, server: str) -> Learnt | None:
+        """Return what a server was found to let through."""
+        state = self._states.get(server)
+        return None if state is None else state.learnt
 
     def _state(self, server: str) -> ServerState:
         return self._states.setdefault(server, ServerState())
@@ -186,11 +205,13 @@ class Job:
             fingerprints=changes.fingerprints,
             servers=[(key, self._states[key]) for key in self._changed],
             ended=self._ended,
+            samples=self._samples,
             meta=meta | {"seed_hosts": dict(self.seed_hosts)},
         )
         records, written = self._records, self.pending
         self._records = [[] for _ in self.outputs]
         self._ended = []
+        self._samples = []
         self._changed = set()
         await asyncio.get_running_loop().run_in_executor(
             self._thread, self._write, batch, sealed, records

@@ -14,7 +14,9 @@ from typing import Any
 
 import msgspec
 
-FORMAT = 1
+from andante.flow import Learnt, Sample
+
+FORMAT = 2
 """Version of the layout below, kept in ``user_version``."""
 
 _APPLICATION = 0x416E6474  # "Andt"
@@ -25,6 +27,7 @@ CREATE TABLE block (number INTEGER PRIMARY KEY, server TEXT NOT NULL, size INTEG
 CREATE TABLE seen (number INTEGER PRIMARY KEY, fingerprints BLOB NOT NULL);
 CREATE TABLE server (key TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE ended (number INTEGER PRIMARY KEY, outcomes BLOB NOT NULL);
+CREATE TABLE series (number INTEGER PRIMARY KEY, samples BLOB NOT NULL);
 """
 
 
@@ -39,6 +42,8 @@ class ServerState(msgspec.Struct, array_like=True, gc=False):
     """Crawl-delay of its robots.txt, seconds."""
     hold_until: float = 0.0
     """Ask nothing before this time, seconds since 1970."""
+    learnt: Learnt | None = None
+    """What it lets through, where it has refused."""
 
 
 class Ended(msgspec.Struct, array_like=True, frozen=True):
@@ -72,6 +77,7 @@ class Batch(msgspec.Struct, kw_only=True):
     fingerprints: bytes = b""
     servers: list[tuple[str, ServerState]] = []
     ended: list[Ended] = []
+    samples: list[Sample] = []
     meta: dict[str, Any] = {}
 
 
@@ -132,6 +138,11 @@ class Journal:
         for (outcomes,) in self._reader.execute("SELECT outcomes FROM ended ORDER BY number"):
             yield from msgspec.msgpack.decode(outcomes, type=list[Ended])
 
+    def samples(self) -> Iterator[Sample]:
+        """Return the time series of all servers, oldest first."""
+        for (samples,) in self._reader.execute("SELECT samples FROM series ORDER BY number"):
+            yield from msgspec.msgpack.decode(samples, type=list[Sample])
+
     def is_fruitless(self) -> bool:
         """Tell whether the job has ended and all that it asked for had failed, as without a network."""
         stats = self.meta().get("stats", {})
@@ -168,6 +179,8 @@ class Journal:
                 )
                 if batch.ended:
                     db.execute("INSERT INTO ended (outcomes) VALUES (?)", (encode(batch.ended),))
+                if batch.samples:
+                    db.execute("INSERT INTO series (samples) VALUES (?)", (encode(batch.samples),))
                 db.executemany(
                     "REPLACE INTO meta VALUES (?, ?)",
                     ((key, encode(value)) for key, value in batch.meta.items()),

@@ -1,6 +1,6 @@
 import pytest
 
-from andante.crawl.ends import retry_after
+from andante.crawl.throttle import retry_after
 from andante.fetch import Response
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT

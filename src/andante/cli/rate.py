@@ -1,0 +1,70 @@
+"""``andante rate``: show and change the set-points of a job, running or not."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from andante import units
+from andante.crawl import SettingsError
+from andante.store import Rates, RatesFile, is_running
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "rate",
+        help="change the speed of a crawl while it runs",
+        description="Change the set-points of a job. A crawl that runs takes them within a second; they hold for later starts too, over its flags.",
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="the job's directory")
+    parser.add_argument(
+        "rate",
+        metavar="RATE",
+        nargs="?",
+        help="requests to each server: 40/min, 2/s; max for no limit; reset for what the flags say. Without it: show what holds",
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--server", metavar="HOST", help="for this server only: a host, host:port or origin"
+    )
+    which.add_argument("--total", action="store_true", help="for the whole crawl, not each server")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; return its exit status."""
+    running = is_running(arguments.directory)
+    file = RatesFile(arguments.directory)
+    rates = file.read()
+    if arguments.rate is not None:
+        _change(rates, arguments)
+        file.write(rates)
+    for line in _lines(rates):
+        print(line)
+    if arguments.rate is not None:
+        print("taken up within a second" if running else "taken up by the next start")
+    return 0
+
+
+def _change(rates: Rates, arguments: argparse.Namespace) -> None:
+    written = "" if arguments.rate == "reset" else arguments.rate
+    try:
+        if written:
+            units.rate(written)
+    except ValueError as error:
+        raise SettingsError(f"{error}, or reset") from None
+    if arguments.server is None:
+        setattr(rates, "total_rate" if arguments.total else "rate", written)
+    elif written:
+        rates.servers[arguments.server.rstrip("/")] = written
+    else:
+        rates.servers.pop(arguments.server.rstrip("/"), None)
+
+
+def _lines(rates: Rates) -> list[str]:
+    named = [("each server", rates.rate or "as the flags say")]
+    named += [("the whole crawl", rates.total_rate or "as the flags say")]
+    named += sorted(rates.servers.items())
+    width = max(len(name) for name, _ in named)
+    return [f"{name:<{width}}  {rate}" for name, rate in named]

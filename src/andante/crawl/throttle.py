@@ -1,0 +1,387 @@
+"""The throttle joins the controllers of `flow` to the servers of a crawl: how fast, how many at once, and when not at all.
+
+Set-points, delays, ceilings and the back-off of a server are the server's; the connection limit, and the back-off of what shares
+a machine, are its IP address's. The smallest of all demands wins.
+"""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from math import inf
+from typing import Any, NamedTuple
+
+from andante.crawl.state import State
+from andante.fetch import Failure, Response
+from andante.flow import (
+    Backoff,
+    BackoffSettings,
+    Ceiling,
+    Sample,
+    Shortfall,
+    Sign,
+    Verdict,
+    verdict,
+)
+from andante.frontier import Address, Server
+from andante.observe import Event
+from andante.store import Rates
+
+KneeLimit: Any = None
+_IDLE = 120.0
+"""Seconds after its last request for which a server that has nothing to remember is kept in mind."""
+
+_HOLD_MAX = 86_400.0
+"""Longest Retry-After that is kept to, seconds: a day."""
+
+_NO_ROBOTS = verdict("ok", 503)._replace(refused=False, overload=False)
+"""What follows when robots.txt cannot be read, for whatever reason: nothing may be asked of the server."""
+
+
+class _Came(NamedTuple):
+    """What came of a request, as far as back-off is concerned."""
+
+    reason: str
+    sent_at: float
+    now: float
+    wait: float = 0.0
+    """Seconds that the server asks for."""
+    is_response: bool = True
+
+
+class _ServerFlow:
+    """How fast a server may be asked, and how it fares; there is one for each that was asked lately."""
+
+    __slots__ = (
+        "answered",
+        "backoff",
+        "ceiling",
+        "in_flight",
+        "last",
+        "latency",
+        "requests",
+        "responses",
+        "set_point",
+        "shortfall",
+    )
+
+    def __init__(self, set_point: float, ceiling: Ceiling, now: float) -> None:
+        self.ceiling = ceiling
+        self.backoff: Backoff | None = None
+        self.answered = False
+        self.last = now
+        self.want(set_point, now)
+        self.clear()
+
+    def want(self, set_point: float, now: float) -> None:
+        """Take what the user wants, requests a minute."""
+        self.set_point = set_point
+        self.shortfall = Shortfall(now) if set_point < inf else None
+
+    def clear(self) -> None:
+        """Begin another sample."""
+        self.requests = self.responses = self.in_flight = 0
+        self.latency = 0.0
+
+
+class _AddressFlow:
+    """The same for an IP address."""
+
+    __slots__ = ("answered", "backoff", "limit")
+
+    def __init__(self, limit: KneeLimit | None) -> None:
+        self.answered = False
+        self.backoff: Backoff | None = None
+        self.limit = limit
+
+
+class Throttle:
+    """Takes what is sent and what comes back; tells the paces and limits of the frontier."""
+
+    def __init__(self, state: State) -> None:
+        settings = state.settings
+        self._state = state
+        self._rates = Rates()
+        self._servers: dict[Server, _ServerFlow] = {}
+        self._addresses: dict[Address, _AddressFlow] = {}
+        self._patience = BackoffSettings(
+            base=settings.retry_wait,
+            give_up_after=settings.give_up_after,
+            set_aside=settings.set_aside,
+            set_asides=settings.set_asides,
+        )
+        self._limit = KneeLimit() if settings.connections == "auto" else None
+        self._connections = 0 if settings.connections == "auto" else settings.connections
+        self._per_server = 1 if settings.per_server == "auto" else settings.per_server
+        self._sampled_at = state.now()
+
+    @property
+    def connections(self) -> int:
+        """Most connections at work at once, now."""
+        return self._limit.limit if self._limit is not None else self._connections
+
+    # Requests
+
+    def sent(self, server: Server) -> float:
+        """A request starts: it counts in all paces that hold for it. Return the time."""
+        now = self._state.now()
+        flow = self._flow(server, now)
+        server.origin_pace.on_sent(now)
+        server.address.pace.on_sent(now)
+        self._state.total.on_sent(now)
+        flow.ceiling.on_sent(now)
+        if flow.ceiling.set_point < inf:
+            server.origin_pace.hold(flow.ceiling.next_time)
+        self._state.stats.requests += 1
+        flow.last = now
+        flow.requests += 1
+        flow.in_flight = max(flow.in_flight, server.visits)
+        if flow.shortfall is not None:
+            flow.shortfall.on_sent(now, server.origin_pace.slot)
+            flow.shortfall.on_held(self._holder(server, flow, now), now)
+        return now
+
+    def finished(self, server: Server) -> None:
+        """The request has ended, whatever came of it."""
+        now = self._state.now()
+        server.origin_pace.on_finished(now)
+        server.address.pace.on_finished(now)
+        flow = self._flow(server, now)
+        if flow.shortfall is not None:
+            flow.shortfall.on_held(self._holder(server, flow, now), now)
+
+    def fetched(self, server: Server, result: Response | Failure, sent_at: float) -> Verdict:
+        """A page was asked for at ``sent_at``, or a connection; return what follows from what came."""
+        now = self._state.now()
+        if isinstance(result, Failure):
+            return self._judge(
+                server,
+                verdict(result.outcome),
+                _Came(result.outcome, sent_at, now, is_response=False),
+            )
+        found = verdict("ok", result.status)
+        flow = self._flow(server, now)
+        flow.answered = True
+        flow.responses += 1
+        flow.latency += result.first_byte
+        if found.server is Sign.GOOD:
+            self._measure(server, result, now)
+        wait = retry_after(result, self._state.wall())
+        return self._judge(server, found, _Came(str(result.status), sent_at, now, wait))
+
+    def read_robots(
+        self, server: Server, result: Response | Failure, sent_at: float, *, unreachable: str
+    ) -> None:
+        """robots.txt was asked for. It is no page, so it teaches the connection limit nothing."""
+        wait = retry_after(result, self._state.wall()) if isinstance(result, Response) else 0.0
+        found = _NO_ROBOTS if unreachable else verdict("ok", 200)
+        if isinstance(result, Response):
+            found = found._replace(refused=verdict("ok", result.status).refused)
+        came = _Came(
+            f"robots.txt: {unreachable}",
+            sent_at,
+            self._state.now(),
+            wait,
+            is_response=isinstance(result, Response),
+        )
+        self._judge(server, found, came)
+
+    def held_until(self, server: Server) -> float:
+        """Return the time before which back-off allows nothing."""
+        flow = self._servers.get(server)
+        return -inf if flow is None or flow.backoff is None else flow.backoff.until
+
+    def is_given_up(self, server: Server) -> bool:
+        """Tell whether a server, or its address, has failed for so long that its URLs should end."""
+        flows = (self._servers.get(server), self._addresses.get(server.address))
+        return any(flow and flow.backoff and flow.backoff.is_given_up for flow in flows)
+
+    def is_well(self, server: Server) -> bool:
+        """Tell whether a server may have more than one visit: while it is in trouble one is enough to see when that ends."""
+        flow = self._servers.get(server)
+        return flow is None or flow.backoff is None or not flow.backoff.failures
+
+    # Set-points
+
+    def change(self, rates: Rates) -> None:
+        """Take the set-points that a user has given the job."""
+        state, now = self._state, self._state.now()
+        self._rates = rates
+        state.total.change(rates.total(state.settings.total_rate), now)
+        for server, flow in self._servers.items():
+            flow.want(rates.of(server.key, state.settings.rate), now)
+        state.frontier.change_rates(self._rate_of, now)
+        state.wake()
+
+    # Samples
+
+    def samples(self) -> list[Sample]:
+        """Return how each server that was asked since the last call has fared; forget those that are idle."""
+        now = self._state.now()
+        seconds, self._sampled_at = now - self._sampled_at, now
+        found = []
+        for server, flow in list(self._servers.items()):
+            if flow.requests:
+                found.append(self._sample(server, flow, now, seconds))
+                flow.clear()
+            elif now - flow.last > _IDLE and not server.visits:
+                self._forget(server, flow, now)
+        return found
+
+    def _sample(self, server: Server, flow: _ServerFlow, now: float, seconds: float) -> Sample:
+        lacks = flow.shortfall
+        return Sample(
+            time=round(self._state.wall(), 3),
+            server=server.key,
+            rate=flow.requests * 60 / seconds if lacks is None else lacks.sent(now),
+            set_point=flow.set_point,
+            ceiling=flow.ceiling.set_point,
+            delay=server.origin_pace.delay,
+            limit=server.limit,
+            in_flight=flow.in_flight,
+            latency=flow.latency / flow.responses if flow.responses else 0.0,
+            reason="" if lacks is None else lacks.reason(flow.set_point, now),
+        )
+
+    def _forget(self, server: Server, flow: _ServerFlow, now: float) -> None:
+        if flow.backoff is None or flow.backoff.is_over(now):
+            del self._servers[server]
+        address = self._addresses.get(server.address)
+        is_over = address is None or address.backoff is None or address.backoff.is_over(now)
+        if is_over and not server.address.visits:
+            self._addresses.pop(server.address, None)
+
+    # Inside
+
+    def _rate_of(self, key: str) -> float:
+        """Return the requests a minute that may go to a server: the set-point, or the learnt ceiling where that is lower."""
+        set_point = self._rates.of(key, self._state.settings.rate)
+        learnt = self._state.job.learnt(key)
+        return min(set_point, learnt.rate * 60) if learnt is not None else set_point
+
+    def _flow(self, server: Server, now: float) -> _ServerFlow:
+        flow = self._servers.get(server)
+        if flow is None:
+            set_point = self._rates.of(server.key, self._state.settings.rate)
+            ceiling = Ceiling(self._state.job.learnt(server.key), now=now)
+            flow = self._servers[server] = _ServerFlow(set_point, ceiling, now)
+            server.origin_pace.change(min(set_point, ceiling.set_point), now)
+        return flow
+
+    def _address(self, address: Address) -> _AddressFlow:
+        flow = self._addresses.get(address)
+        if flow is None:
+            limit = KneeLimit() if self._state.settings.per_server == "auto" else None
+            flow = self._addresses[address] = _AddressFlow(limit)
+        return flow
+
+    def _judge(self, server: Server, found: Verdict, came: _Came) -> Verdict:
+        """Let what came of a request count in back-off, ceiling and limit."""
+        now = came.now
+        flow, address = self._flow(server, now), self._address(server.address)
+        if found.refused:
+            known = flow.ceiling.on_refused(came.sent_at, now=now)
+            came = came._replace(wait=max(came.wait, known))
+        elif came.is_response:
+            flow.ceiling.on_success(came.sent_at, now=now)
+        rate = min(flow.set_point, flow.ceiling.set_point)
+        if rate != server.origin_pace.set_point:
+            server.origin_pace.change(rate, now)
+            self._state.job.learn(server.key, flow.ceiling.learnt)
+        if found.overload and address.limit is not None:
+            address.limit.on_failure(now=now, in_flight=server.address.visits)
+        if found.server is not Sign.GOOD or flow.backoff is not None:
+            flow.backoff = flow.backoff or Backoff(self._patience, has_answered=flow.answered)
+            self._back_off(server, flow.backoff, found.server, came)
+        if self._state.settings.per_ip:
+            self._share(server, address, found.address, came)
+        self._set_limit(server, address)
+        return found
+
+    def _share(self, server: Server, flow: _AddressFlow, sign: Sign, came: _Came) -> None:
+        """Let the outcome count for the other servers at the address too."""
+        if flow.backoff is None:
+            if sign in (Sign.GOOD, Sign.NEUTRAL):
+                flow.answered = flow.answered or sign is Sign.GOOD
+                return
+            flow.backoff = Backoff(self._patience, has_answered=flow.answered)
+        # What one server asks for is for itself: others may share its address.
+        server.address.pace.hold(self._until(flow.backoff, sign, came._replace(wait=0.0)))
+
+    def _until(self, backoff: Backoff, sign: Sign, came: _Came) -> float:
+        return backoff.on_outcome(
+            sign,
+            sent_at=came.sent_at,
+            now=came.now,
+            jitter=self._state.chance(),
+            at_least=came.wait,
+        )
+
+    def _back_off(self, server: Server, backoff: Backoff, sign: Sign, came: _Came) -> None:
+        state, before = self._state, backoff.until
+        until = self._until(backoff, sign, came)
+        if backoff.failures:
+            server.wide = False
+        if until <= max(before, came.now):
+            return
+        server.origin_pace.hold(until)
+        seconds = until - came.now
+        state.job.hold(server.key, state.wall() + seconds)
+        if state.emit is not None:
+            name = "server.set-aside" if backoff.is_set_aside else "server.held"
+            event = Event(
+                event=name, server=server.key, reason=came.reason, seconds=round(seconds, 1)
+            )
+            state.emit(event)
+
+    def _measure(self, server: Server, response: Response, now: float) -> None:
+        """Show a good response to the limits."""
+        if self._limit is not None:
+            in_flight = self._state.frontier.visits
+            self._limit.on_response(response.first_byte, now=now, in_flight=in_flight)
+        limit = self._address(server.address).limit
+        if limit is not None:
+            in_flight = server.address.visits
+            limit.on_response(response.first_byte, now=now, in_flight=in_flight, lag=response.lag)
+
+    def _set_limit(self, server: Server, flow: _AddressFlow) -> None:
+        """Tell the frontier how many visits an address may have."""
+        before = server.address.limit
+        if flow.backoff is not None and flow.backoff.failures:
+            limit = 1
+        elif flow.limit is not None:
+            limit = flow.limit.limit
+        else:
+            limit = self._per_server
+        if limit != before:
+            self._state.frontier.set_limit(server, limit)
+            if limit > before:
+                self._state.wake()
+
+    def _holder(self, server: Server, flow: _ServerFlow, now: float) -> str:
+        """Return what holds the next request to a server back after it is due: one of `flow.REASONS`."""
+        pace = server.origin_pace
+        if flow.backoff is not None and flow.backoff.until > now:
+            return "back-off"
+        if not server.queued:
+            return "no-urls"
+        if server.visits >= server.limit:
+            return "server"
+        if pace.delay and pace.next_time > max(now, pace.slot):
+            return "robots" if pace.delay > self._state.settings.delay else "delay"
+        if self._state.total.next_time > now:
+            return "total-rate"
+        return "machine"
+
+
+def retry_after(response: Response, wall: float) -> float:
+    """Return the seconds that ``Retry-After`` asks for, as a number or a date, at most a day; 0 where there is none."""
+    value = next(
+        (value for name, value in response.headers if name.lower() == b"retry-after"), b""
+    ).strip()
+    if value.isdigit():
+        return min(float(value), _HOLD_MAX)
+    try:
+        wait = parsedate_to_datetime(value.decode("latin-1")).timestamp() - wall
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return min(max(wait, 0.0), _HOLD_MAX)

@@ -1,0 +1,89 @@
+"""Set-points that a user gives a job while it runs: a small file beside the journal, which the crawl looks at."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from andante import units
+from andante.store.journal import JobError
+
+_NAME = "rates.json"
+
+
+class Rates(msgspec.Struct):
+    """Set-points, as written by users (``"40/min"``); what is not in it is as the settings say."""
+
+    rate: str = ""
+    """Of each server that has none of its own; empty: the settings' ``rate``."""
+    total_rate: str = ""
+    """Of the whole crawl; empty: the settings' ``total_rate``."""
+    servers: dict[str, str] = {}
+    """By host, host and port, or origin."""
+
+    def __post_init__(self) -> None:
+        for written in filter(None, (self.rate, self.total_rate, *self.servers.values())):
+            units.rate(written)
+
+    def total(self, default: float) -> float:
+        """Return the set-point of the whole crawl, requests a minute."""
+        return units.rate(self.total_rate) if self.total_rate else default
+
+    def of(self, key: str, default: float) -> float:
+        """Return the set-point of the server of an origin, requests a minute."""
+        address = key.partition("://")[2]
+        host = address.rpartition(":")[0] if _has_port(address) else address
+        for name in (key, address, host):
+            if name in self.servers:
+                return units.rate(self.servers[name])
+        return units.rate(self.rate) if self.rate else default
+
+
+def _has_port(address: str) -> bool:
+    return ":" in address and not address.endswith("]")
+
+
+class RatesFile:
+    """The file of a job; reading it again costs a look at its time."""
+
+    def __init__(self, job: Path) -> None:
+        self._path = job / _NAME
+        self._seen = 0
+
+    def changed(self) -> Rates | None:
+        """Return what the file says if it has changed since the last call; None: it has not.
+
+        Raises:
+            JobError: the file does not hold rates.
+        """
+        try:
+            written = self._path.stat().st_mtime_ns
+        except FileNotFoundError:
+            written = 0
+        if written == self._seen:
+            return None
+        self._seen = written
+        return self.read()
+
+    def read(self) -> Rates:
+        """Return what the file says; without one, nothing.
+
+        Raises:
+            JobError: the file does not hold rates.
+        """
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=Rates)
+        except FileNotFoundError:
+            return Rates()
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise JobError(
+                f"{self._path} does not hold rates: {error}; it may be removed"
+            ) from None
+
+    def write(self, rates: Rates) -> None:
+        """Put the file in place as a whole."""
+        new = self._path.with_suffix(f".{os.getpid()}.new")
+        new.write_bytes(msgspec.json.format(msgspec.json.encode(rates), indent=2) + b"\n")
+        new.replace(self._path)
