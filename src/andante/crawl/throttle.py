@@ -163,9 +163,11 @@ class Throttle:
         flow.answered = True
         flow.responses += 1
         flow.latency += result.first_byte
+        wait = 0.0
         if found.server is Sign.GOOD:
             self._measure(server, result, now)
-        wait = retry_after(result, self._state.wall())
+        else:
+            wait = retry_after(result, self._state.wall())
         return self._judge(server, found, _Came(str(result.status), sent_at, now, wait))
 
     def read_robots(
