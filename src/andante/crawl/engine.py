@@ -186,7 +186,7 @@ class Engine:
             return
         if rates is not None:
             self._throttle.change(rates)
-            self._emit_event(Event(event="rates.changed", counts=msgspec.to_builtins(rates)))
+            self._emit_event(Event(event="rates.changed", speed=msgspec.to_builtins(rates)))
 
     def _take_samples(self) -> None:
         samples = self._throttle.samples()

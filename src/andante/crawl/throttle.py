@@ -30,6 +30,9 @@ KneeLimit: Any = None
 _IDLE = 120.0
 """Seconds after its last request for which a server that has nothing to remember is kept in mind."""
 
+TOTAL = "*"
+"""Stands for a server in the samples of the whole crawl, which there are where it has a set-point."""
+
 _HOLD_MAX = 86_400.0
 """Longest Retry-After that is kept to, seconds: a day."""
 
@@ -62,12 +65,16 @@ class _ServerFlow:
         "responses",
         "set_point",
         "shortfall",
+        "since",
+        "under_way",
     )
 
     def __init__(self, set_point: float, ceiling: Ceiling, now: float) -> None:
         self.ceiling = ceiling
         self.backoff: Backoff | None = None
         self.answered = False
+        self.under_way = 0
+        """Requests that have not ended."""
         self.last = now
         self.want(set_point, now)
         self.clear()
@@ -76,6 +83,7 @@ class _ServerFlow:
         """Take what the user wants, requests a minute."""
         self.set_point = set_point
         self.shortfall = Shortfall(now) if set_point < inf else None
+        self.since = now
 
     def clear(self) -> None:
         """Begin another sample."""
@@ -113,6 +121,9 @@ class Throttle:
         self._connections = 0 if settings.connections == "auto" else settings.connections
         self._per_server = 1 if settings.per_server == "auto" else settings.per_server
         self._sampled_at = state.now()
+        self._requests = 0
+        self._shortfall = Shortfall(state.now()) if settings.total_rate < inf else None
+        self._since = state.now()
 
     @property
     def connections(self) -> int:
@@ -134,10 +145,15 @@ class Throttle:
         self._state.stats.requests += 1
         flow.last = now
         flow.requests += 1
-        flow.in_flight = max(flow.in_flight, server.visits)
+        flow.under_way += 1
+        flow.in_flight = max(flow.in_flight, flow.under_way)
         if flow.shortfall is not None:
             flow.shortfall.on_sent(now, server.origin_pace.slot)
             flow.shortfall.on_held(self._holder(server, flow, now), now)
+        if self._shortfall is not None:
+            self._shortfall.on_sent(now, self._state.total.slot)
+            self._shortfall.on_held(self._total_holder(now), now)
+        self._requests += 1
         return now
 
     def finished(self, server: Server) -> None:
@@ -146,8 +162,11 @@ class Throttle:
         server.origin_pace.on_finished(now)
         server.address.pace.on_finished(now)
         flow = self._flow(server, now)
+        flow.under_way = max(0, flow.under_way - 1)
         if flow.shortfall is not None:
             flow.shortfall.on_held(self._holder(server, flow, now), now)
+        if self._shortfall is not None:
+            self._shortfall.on_held(self._total_holder(now), now)
 
     def fetched(self, server: Server, result: Response | Failure, sent_at: float) -> Verdict:
         """A page was asked for at ``sent_at``, or a connection; return what follows from what came."""
@@ -208,7 +227,10 @@ class Throttle:
         """Take the set-points that a user has given the job."""
         state, now = self._state, self._state.now()
         self._rates = rates
-        state.total.change(rates.total(state.settings.total_rate), now)
+        total = rates.total(state.settings.total_rate)
+        state.total.change(total, now)
+        self._shortfall = Shortfall(now) if total < inf else None
+        self._since = now
         for server, flow in self._servers.items():
             flow.want(rates.of(server.key, state.settings.rate), now)
         state.frontier.change_rates(self._rate_of, now)
@@ -227,22 +249,46 @@ class Throttle:
                 flow.clear()
             elif now - flow.last > _IDLE and not server.visits:
                 self._forget(server, flow, now)
+        if self._shortfall is not None and self._requests:
+            found.append(self._total_sample(self._shortfall, now))
+        self._requests = 0
         return found
+
+    def _total_sample(self, lacks: Shortfall, now: float) -> Sample:
+        state = self._state
+        return Sample(
+            time=round(state.wall(), 3),
+            server=TOTAL,
+            rate=round(_rate(lacks, self._since, now), 1),
+            set_point=state.total.set_point,
+            ceiling=inf,
+            delay=0.0,
+            limit=self.connections,
+            in_flight=state.frontier.visits,
+            latency=0.0,
+            reason=lacks.reason(state.total.set_point, now),
+        )
 
     def _sample(self, server: Server, flow: _ServerFlow, now: float, seconds: float) -> Sample:
         lacks = flow.shortfall
+        rate = flow.requests * 60 / seconds if lacks is None else _rate(lacks, flow.since, now)
         return Sample(
             time=round(self._state.wall(), 3),
             server=server.key,
-            rate=flow.requests * 60 / seconds if lacks is None else lacks.sent(now),
+            rate=round(rate, 1),
             set_point=flow.set_point,
             ceiling=flow.ceiling.set_point,
             delay=server.origin_pace.delay,
             limit=server.limit,
             in_flight=flow.in_flight,
-            latency=flow.latency / flow.responses if flow.responses else 0.0,
-            reason="" if lacks is None else lacks.reason(flow.set_point, now),
+            latency=round(flow.latency / flow.responses, 4) if flow.responses else 0.0,
+            reason="" if lacks is None else self._reason(lacks, flow, now),
         )
+
+    def _reason(self, lacks: Shortfall, flow: _ServerFlow, now: float) -> str:
+        allowed = min(flow.set_point, flow.ceiling.set_point)
+        reason = lacks.reason(allowed, now)
+        return "back-off" if not reason and allowed < flow.set_point else reason
 
     def _forget(self, server: Server, flow: _ServerFlow, now: float) -> None:
         if flow.backoff is None or flow.backoff.is_over(now):
@@ -361,18 +407,37 @@ class Throttle:
 
     def _holder(self, server: Server, flow: _ServerFlow, now: float) -> str:
         """Return what holds the next request to a server back after it is due: one of `flow.REASONS`."""
-        pace = server.origin_pace
-        if flow.backoff is not None and flow.backoff.until > now:
-            return "back-off"
-        if not server.queued:
+        state, pace = self._state, server.origin_pace
+        again = server.retries if server.retries and len(server.retries) == server.queued else None
+        pauses = pace.delay > 0 and pace.next_time > max(now, pace.slot)
+        is_asked_to = pace.delay > state.settings.delay
+        held = (
+            ("back-off", flow.backoff is not None and flow.backoff.until > now),
+            ("no-urls", not server.queued),
+            ("back-off", again is not None and again[0][0] > now),
+            ("server", flow.under_way >= server.limit),
+            ("robots", pauses and is_asked_to),
+            ("delay", pauses),
+            ("address", server.address.pace.next_time > max(now, pace.next_time)),
+            ("total-rate", state.total.next_time > now),
+            ("connections", state.frontier.visits >= self.connections),
+        )
+        return next((reason for reason, holds in held if holds), "machine")
+
+    def _total_holder(self, now: float) -> str:
+        """Return what holds the next request of the whole crawl back."""
+        frontier = self._state.frontier
+        if not frontier.queued:
             return "no-urls"
-        if server.visits >= server.limit:
-            return "server"
-        if pace.delay and pace.next_time > max(now, pace.slot):
-            return "robots" if pace.delay > self._state.settings.delay else "delay"
-        if self._state.total.next_time > now:
-            return "total-rate"
-        return "machine"
+        if frontier.visits >= self.connections:
+            return "connections"
+        wakeup = frontier.wakeup()
+        return "servers" if wakeup is None or wakeup > now else "machine"
+
+
+def _rate(lacks: Shortfall, since: float, now: float) -> float:
+    """Return the requests a minute over the last minute, or since ``since`` where that is shorter."""
+    return lacks.sent(now) * 60 / min(max(now - since, 1.0), 60.0)
 
 
 def retry_after(response: Response, wall: float) -> float:

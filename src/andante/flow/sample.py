@@ -11,7 +11,7 @@ class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     time: float
     """When it ended, seconds since 1970."""
     server: str
-    """Scheme, host and port."""
+    """Scheme, host and port; ``*``: the whole crawl, if it has a set-point."""
     rate: float
     """Requests in the last minute; without a set-point, requests a minute since the last sample."""
     set_point: float

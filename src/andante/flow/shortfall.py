@@ -13,7 +13,10 @@ REASONS = {
     "delay": "`--delay`",
     "back-off": "the server asked for time (Retry-After, 429, 503), or fails",
     "no-urls": "no URL of it was waiting",
+    "address": "other servers at its IP address had their turn",
+    "connections": "all `--connections` were at work elsewhere",
     "total-rate": "`--total-rate`: other servers had their turn",
+    "servers": "of the whole crawl: all servers were at their own set-points, or had to wait",
     "machine": "this machine: the request could have gone, but the crawler was busy",
 }
 """What may hold a request back after it was due."""

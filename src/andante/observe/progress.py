@@ -181,7 +181,7 @@ def panel_rows(now: Snapshot, speed: float) -> list[tuple[str, str]]:
 
 
 def _host(sample: Sample) -> str:
-    return sample.server.partition("://")[2]
+    return sample.server.partition("://")[2] or "in all"
 
 
 def _speed(sample: Sample) -> str:
