@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from math import inf
 from typing import Any, NamedTuple
 
+from andante.crawl.gauge import TOTAL, Gauge
 from andante.crawl.state import State
 from andante.fetch import Failure, Response
 from andante.flow import (
@@ -17,7 +18,6 @@ from andante.flow import (
     BackoffSettings,
     Ceiling,
     Sample,
-    Shortfall,
     Sign,
     Verdict,
     verdict,
@@ -29,9 +29,6 @@ from andante.store import Rates
 KneeLimit: Any = None
 _IDLE = 120.0
 """Seconds after its last request for which a server that has nothing to remember is kept in mind."""
-
-TOTAL = "*"
-"""Stands for a server in the samples of the whole crawl, which there are where it has a set-point."""
 
 _HOLD_MAX = 86_400.0
 """Longest Retry-After that is kept to, seconds: a day."""
@@ -54,41 +51,19 @@ class _Came(NamedTuple):
 class _ServerFlow:
     """How fast a server may be asked, and how it fares; there is one for each that was asked lately."""
 
-    __slots__ = (
-        "answered",
-        "backoff",
-        "ceiling",
-        "in_flight",
-        "last",
-        "latency",
-        "requests",
-        "responses",
-        "set_point",
-        "shortfall",
-        "since",
-        "under_way",
-    )
+    __slots__ = ("answered", "backoff", "ceiling", "gauge", "last")
 
-    def __init__(self, set_point: float, ceiling: Ceiling, now: float) -> None:
+    def __init__(self, gauge: Gauge, ceiling: Ceiling, now: float) -> None:
+        self.gauge = gauge
         self.ceiling = ceiling
         self.backoff: Backoff | None = None
         self.answered = False
-        self.under_way = 0
-        """Requests that have not ended."""
         self.last = now
-        self.want(set_point, now)
-        self.clear()
 
-    def want(self, set_point: float, now: float) -> None:
-        """Take what the user wants, requests a minute."""
-        self.set_point = set_point
-        self.shortfall = Shortfall(now) if set_point < inf else None
-        self.since = now
-
-    def clear(self) -> None:
-        """Begin another sample."""
-        self.requests = self.responses = self.in_flight = 0
-        self.latency = 0.0
+    @property
+    def set_point(self) -> float:
+        """Requests a minute that may go: what the user wants, or the ceiling where that is lower."""
+        return min(self.gauge.set_point, self.ceiling.set_point)
 
 
 class _AddressFlow:
@@ -120,10 +95,7 @@ class Throttle:
         self._limit = KneeLimit() if settings.connections == "auto" else None
         self._connections = 0 if settings.connections == "auto" else settings.connections
         self._per_server = 1 if settings.per_server == "auto" else settings.per_server
-        self._sampled_at = state.now()
-        self._requests = 0
-        self._shortfall = Shortfall(state.now()) if settings.total_rate < inf else None
-        self._since = state.now()
+        self._total = Gauge(settings.total_rate, state.now())
 
     @property
     def connections(self) -> int:
@@ -144,16 +116,9 @@ class Throttle:
             server.origin_pace.hold(flow.ceiling.next_time)
         self._state.stats.requests += 1
         flow.last = now
-        flow.requests += 1
-        flow.under_way += 1
-        flow.in_flight = max(flow.in_flight, flow.under_way)
-        if flow.shortfall is not None:
-            flow.shortfall.on_sent(now, server.origin_pace.slot)
-            flow.shortfall.on_held(self._holder(server, flow, now), now)
-        if self._shortfall is not None:
-            self._shortfall.on_sent(now, self._state.total.slot)
-            self._shortfall.on_held(self._total_holder(now), now)
-        self._requests += 1
+        flow.gauge.sent(now, server.origin_pace.slot)
+        self._total.sent(now, self._state.total.slot)
+        self._note_holders(server, flow.gauge, now)
         return now
 
     def finished(self, server: Server) -> None:
@@ -161,12 +126,10 @@ class Throttle:
         now = self._state.now()
         server.origin_pace.on_finished(now)
         server.address.pace.on_finished(now)
-        flow = self._flow(server, now)
-        flow.under_way = max(0, flow.under_way - 1)
-        if flow.shortfall is not None:
-            flow.shortfall.on_held(self._holder(server, flow, now), now)
-        if self._shortfall is not None:
-            self._shortfall.on_held(self._total_holder(now), now)
+        gauge = self._flow(server, now).gauge
+        gauge.finished()
+        self._total.finished()
+        self._note_holders(server, gauge, now)
 
     def fetched(self, server: Server, result: Response | Failure, sent_at: float) -> Verdict:
         """A page was asked for at ``sent_at``, or a connection; return what follows from what came."""
@@ -180,8 +143,8 @@ class Throttle:
         found = verdict("ok", result.status)
         flow = self._flow(server, now)
         flow.answered = True
-        flow.responses += 1
-        flow.latency += result.first_byte
+        flow.gauge.responded(result.first_byte)
+        self._total.responded(result.first_byte)
         wait = 0.0
         if found.server is Sign.GOOD:
             self._measure(server, result, now)
@@ -229,66 +192,37 @@ class Throttle:
         self._rates = rates
         total = rates.total(state.settings.total_rate)
         state.total.change(total, now)
-        self._shortfall = Shortfall(now) if total < inf else None
-        self._since = now
+        self._total.want(total, now)
         for server, flow in self._servers.items():
-            flow.want(rates.of(server.key, state.settings.rate), now)
+            flow.gauge.want(rates.of(server.key, state.settings.rate), now)
         state.frontier.change_rates(self._rate_of, now)
         state.wake()
 
     # Samples
 
     def samples(self) -> list[Sample]:
-        """Return how each server that was asked since the last call has fared; forget those that are idle."""
-        now = self._state.now()
-        seconds, self._sampled_at = now - self._sampled_at, now
+        """Return how each server that was asked since the last call has fared, and the whole crawl; forget those that are idle."""
+        now, wall = self._state.now(), self._state.wall()
         found = []
+        if self._total.wants_reasons and not self._total.is_idle:
+            sample = self._total.sample(
+                TOTAL, now, wall, ceiling=inf, delay=0.0, limit=self.connections
+            )
+            found.append(sample)
         for server, flow in list(self._servers.items()):
-            if flow.requests:
-                found.append(self._sample(server, flow, now, seconds))
-                flow.clear()
+            if not flow.gauge.is_idle:
+                sample = flow.gauge.sample(
+                    server.key,
+                    now,
+                    wall,
+                    ceiling=flow.ceiling.set_point,
+                    delay=server.origin_pace.delay,
+                    limit=server.limit,
+                )
+                found.append(sample)
             elif now - flow.last > _IDLE and not server.visits:
                 self._forget(server, flow, now)
-        if self._shortfall is not None and self._requests:
-            found.append(self._total_sample(self._shortfall, now))
-        self._requests = 0
         return found
-
-    def _total_sample(self, lacks: Shortfall, now: float) -> Sample:
-        state = self._state
-        return Sample(
-            time=round(state.wall(), 3),
-            server=TOTAL,
-            rate=round(_rate(lacks, self._since, now), 1),
-            set_point=state.total.set_point,
-            ceiling=inf,
-            delay=0.0,
-            limit=self.connections,
-            in_flight=state.frontier.visits,
-            latency=0.0,
-            reason=lacks.reason(state.total.set_point, now),
-        )
-
-    def _sample(self, server: Server, flow: _ServerFlow, now: float, seconds: float) -> Sample:
-        lacks = flow.shortfall
-        rate = flow.requests * 60 / seconds if lacks is None else _rate(lacks, flow.since, now)
-        return Sample(
-            time=round(self._state.wall(), 3),
-            server=server.key,
-            rate=round(rate, 1),
-            set_point=flow.set_point,
-            ceiling=flow.ceiling.set_point,
-            delay=server.origin_pace.delay,
-            limit=server.limit,
-            in_flight=flow.in_flight,
-            latency=round(flow.latency / flow.responses, 4) if flow.responses else 0.0,
-            reason="" if lacks is None else self._reason(lacks, flow, now),
-        )
-
-    def _reason(self, lacks: Shortfall, flow: _ServerFlow, now: float) -> str:
-        allowed = min(flow.set_point, flow.ceiling.set_point)
-        reason = lacks.reason(allowed, now)
-        return "back-off" if not reason and allowed < flow.set_point else reason
 
     def _forget(self, server: Server, flow: _ServerFlow, now: float) -> None:
         if flow.backoff is None or flow.backoff.is_over(now):
@@ -311,8 +245,8 @@ class Throttle:
         if flow is None:
             set_point = self._rates.of(server.key, self._state.settings.rate)
             ceiling = Ceiling(self._state.job.learnt(server.key), now=now)
-            flow = self._servers[server] = _ServerFlow(set_point, ceiling, now)
-            server.origin_pace.change(min(set_point, ceiling.set_point), now)
+            flow = self._servers[server] = _ServerFlow(Gauge(set_point, now), ceiling, now)
+            server.origin_pace.change(flow.set_point, now)
         return flow
 
     def _address(self, address: Address) -> _AddressFlow:
@@ -331,9 +265,8 @@ class Throttle:
             came = came._replace(wait=max(came.wait, known))
         elif came.is_response:
             flow.ceiling.on_success(came.sent_at, now=now)
-        rate = min(flow.set_point, flow.ceiling.set_point)
-        if rate != server.origin_pace.set_point:
-            server.origin_pace.change(rate, now)
+        if flow.set_point != server.origin_pace.set_point:
+            server.origin_pace.change(flow.set_point, now)
             self._state.job.learn(server.key, flow.ceiling.learnt)
         if found.overload and address.limit is not None:
             address.limit.on_failure(now=now, in_flight=server.address.visits)
@@ -405,17 +338,23 @@ class Throttle:
             if limit > before:
                 self._state.wake()
 
-    def _holder(self, server: Server, flow: _ServerFlow, now: float) -> str:
+    def _note_holders(self, server: Server, gauge: Gauge, now: float) -> None:
+        if gauge.wants_reasons:
+            gauge.held(self._holder(server, gauge, now), now)
+        if self._total.wants_reasons:
+            self._total.held(self._total_holder(now), now)
+
+    def _holder(self, server: Server, gauge: Gauge, now: float) -> str:
         """Return what holds the next request to a server back after it is due: one of `flow.REASONS`."""
         state, pace = self._state, server.origin_pace
         again = server.retries if server.retries and len(server.retries) == server.queued else None
         pauses = pace.delay > 0 and pace.next_time > max(now, pace.slot)
         is_asked_to = pace.delay > state.settings.delay
         held = (
-            ("back-off", flow.backoff is not None and flow.backoff.until > now),
+            ("back-off", self.held_until(server) > now),
             ("no-urls", not server.queued),
             ("back-off", again is not None and again[0][0] > now),
-            ("server", flow.under_way >= server.limit),
+            ("server", gauge.under_way >= server.limit),
             ("robots", pauses and is_asked_to),
             ("delay", pauses),
             ("address", server.address.pace.next_time > max(now, pace.next_time)),
@@ -433,11 +372,6 @@ class Throttle:
             return "connections"
         wakeup = frontier.wakeup()
         return "servers" if wakeup is None or wakeup > now else "machine"
-
-
-def _rate(lacks: Shortfall, since: float, now: float) -> float:
-    """Return the requests a minute over the last minute, or since ``since`` where that is shorter."""
-    return lacks.sent(now) * 60 / min(max(now - since, 1.0), 60.0)
 
 
 def retry_after(response: Response, wall: float) -> float:
