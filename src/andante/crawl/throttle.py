@@ -33,6 +33,8 @@ _IDLE = 120.0
 _HOLD_MAX = 86_400.0
 """Longest Retry-After that is kept to, seconds: a day."""
 
+_ANSWERED = verdict("ok", 200)
+
 _NO_ROBOTS = verdict("ok", 503)._replace(refused=False, overload=False)
 """What follows when robots.txt cannot be read, for whatever reason: nothing may be asked of the server."""
 
@@ -45,7 +47,8 @@ class _Came(NamedTuple):
     now: float
     wait: float = 0.0
     """Seconds that the server asks for."""
-    is_response: bool = True
+    is_page: bool = True
+    """A response to a request for a page."""
 
 
 class _ServerFlow:
@@ -138,7 +141,7 @@ class Throttle:
             return self._judge(
                 server,
                 verdict(result.outcome),
-                _Came(result.outcome, sent_at, now, is_response=False),
+                _Came(result.outcome, sent_at, now, is_page=False),
             )
         found = verdict("ok", result.status)
         flow = self._flow(server, now)
@@ -155,18 +158,14 @@ class Throttle:
     def read_robots(
         self, server: Server, result: Response | Failure, sent_at: float, *, unreachable: str
     ) -> None:
-        """robots.txt was asked for. It is no page, so it teaches the connection limit nothing."""
-        wait = retry_after(result, self._state.wall()) if isinstance(result, Response) else 0.0
-        found = _NO_ROBOTS if unreachable else verdict("ok", 200)
-        if isinstance(result, Response):
-            found = found._replace(refused=verdict("ok", result.status).refused)
-        came = _Came(
-            f"robots.txt: {unreachable}",
-            sent_at,
-            self._state.now(),
-            wait,
-            is_response=isinstance(result, Response),
-        )
+        """robots.txt was asked for. It is no page: it teaches neither the connection limit nor the ceiling, as meters often leave it out."""
+        found, wait = _ANSWERED, 0.0
+        if unreachable:
+            found = _NO_ROBOTS
+            if isinstance(result, Response):
+                wait = retry_after(result, self._state.wall())
+        reason = f"robots.txt: {unreachable}"
+        came = _Came(reason, sent_at, self._state.now(), wait, is_page=False)
         self._judge(server, found, came)
 
     def held_until(self, server: Server) -> float:
@@ -263,7 +262,7 @@ class Throttle:
         if found.refused:
             known = flow.ceiling.on_refused(came.sent_at, now=now)
             came = came._replace(wait=max(came.wait, known))
-        elif came.is_response:
+        elif came.is_page:
             flow.ceiling.on_success(came.sent_at, now=now)
         if flow.set_point != server.origin_pace.set_point:
             server.origin_pace.change(flow.set_point, now)
