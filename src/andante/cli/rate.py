@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from andante import units
+from andante import url as urls
 from andante.crawl import SettingsError
 from andante.store import Rates, RatesFile, is_running
 
@@ -50,16 +51,30 @@ def run(arguments: argparse.Namespace) -> int:
 def _change(rates: Rates, arguments: argparse.Namespace) -> None:
     written = "" if arguments.rate == "reset" else arguments.rate
     try:
-        if written:
+        if arguments.rate != "reset":
             units.rate(written)
     except ValueError as error:
         raise SettingsError(f"{error}, or reset") from None
     if arguments.server is None:
         setattr(rates, "total_rate" if arguments.total else "rate", written)
     elif written:
-        rates.servers[arguments.server.rstrip("/")] = written
+        rates.servers[_server(arguments.server)] = written
     else:
-        rates.servers.pop(arguments.server.rstrip("/"), None)
+        rates.servers.pop(_server(arguments.server), None)
+
+
+def _server(written: str) -> str:
+    """Return a server as `Rates` names it."""
+    address = written.rstrip("/")
+    url = urls.canonical(address if "://" in address else f"http://{address}")
+    if url is None or not url.endswith("/") or url.count("/") > 3:
+        raise SettingsError(f"{written!r} is not a server: write a host, host:port or origin")
+    if "://" in address:
+        return urls.origin(url)
+    where = urls.parts(url)
+    host = f"[{where.host}]" if ":" in where.host else where.host
+    has_port = address.endswith(f":{where.port}")
+    return f"{host}:{where.port}" if has_port else host
 
 
 def _lines(rates: Rates) -> list[str]:

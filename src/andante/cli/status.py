@@ -40,9 +40,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
     if arguments.speed:
+        samples = series(arguments.directory)
         writer = csv.writer(sys.stdout)
         writer.writerow(Sample.__struct_fields__)
-        writer.writerows(map(msgspec.structs.astuple, series(arguments.directory)))
+        writer.writerows(map(msgspec.structs.astuple, samples))
         return 0
     job = inspect(arguments.directory)
     if arguments.urls:

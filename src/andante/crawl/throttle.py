@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from email.utils import parsedate_to_datetime
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from andante.crawl.gauge import TOTAL, Gauge
 from andante.crawl.state import State
@@ -17,6 +17,7 @@ from andante.flow import (
     Backoff,
     BackoffSettings,
     Ceiling,
+    KneeLimit,
     Sample,
     Sign,
     Verdict,
@@ -26,7 +27,6 @@ from andante.frontier import Address, Server
 from andante.observe import Event
 from andante.store import Rates
 
-KneeLimit: Any = None
 _IDLE = 120.0
 """Seconds after its last request for which a server that has nothing to remember is kept in mind."""
 
@@ -164,8 +164,9 @@ class Throttle:
             found = _NO_ROBOTS
             if isinstance(result, Response):
                 wait = retry_after(result, self._state.wall())
-        reason = f"robots.txt: {unreachable}"
-        came = _Came(reason, sent_at, self._state.now(), wait, is_page=False)
+        now, reason = self._state.now(), f"robots.txt: {unreachable}"
+        self._flow(server, now).answered |= not unreachable
+        came = _Came(reason, sent_at, now, wait, is_page=False)
         self._judge(server, found, came)
 
     def held_until(self, server: Server) -> float:
@@ -192,9 +193,10 @@ class Throttle:
         total = rates.total(state.settings.total_rate)
         state.total.change(total, now)
         self._total.want(total, now)
-        for server, flow in self._servers.items():
+        state.frontier.change_rates(lambda key: rates.of(key, state.settings.rate), now)
+        for server, flow in self._servers.items():  # addresses know no ceilings, which come and go
             flow.gauge.want(rates.of(server.key, state.settings.rate), now)
-        state.frontier.change_rates(self._rate_of, now)
+            server.origin_pace.change(flow.set_point, now)
         state.wake()
 
     # Samples
@@ -233,18 +235,13 @@ class Throttle:
 
     # Inside
 
-    def _rate_of(self, key: str) -> float:
-        """Return the requests a minute that may go to a server: the set-point, or the learnt ceiling where that is lower."""
-        set_point = self._rates.of(key, self._state.settings.rate)
-        learnt = self._state.job.learnt(key)
-        return min(set_point, learnt.rate * 60) if learnt is not None else set_point
-
     def _flow(self, server: Server, now: float) -> _ServerFlow:
         flow = self._servers.get(server)
         if flow is None:
             set_point = self._rates.of(server.key, self._state.settings.rate)
             ceiling = Ceiling(self._state.job.learnt(server.key), now=now)
             flow = self._servers[server] = _ServerFlow(Gauge(set_point, now), ceiling, now)
+            flow.answered = server.wide  # it had been asked before it was forgotten
             server.origin_pace.change(flow.set_point, now)
         return flow
 
@@ -259,6 +256,7 @@ class Throttle:
         """Let what came of a request count in back-off, ceiling and limit."""
         now = came.now
         flow, address = self._flow(server, now), self._address(server.address)
+        before = flow.ceiling.set_point
         if found.refused:
             known = flow.ceiling.on_refused(came.sent_at, now=now)
             came = came._replace(wait=max(came.wait, known))
@@ -266,6 +264,7 @@ class Throttle:
             flow.ceiling.on_success(came.sent_at, now=now)
         if flow.set_point != server.origin_pace.set_point:
             server.origin_pace.change(flow.set_point, now)
+        if flow.ceiling.set_point != before:
             self._state.job.learn(server.key, flow.ceiling.learnt)
         if found.overload and address.limit is not None:
             address.limit.on_failure(now=now, in_flight=server.address.visits)

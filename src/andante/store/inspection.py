@@ -66,12 +66,16 @@ def inspect(directory: Path) -> Inspection:
 
 
 def series(directory: Path) -> Iterator[Sample]:
-    """Yield how the servers of a job have fared, oldest first.
+    """Return how the servers of a job have fared, oldest first.
 
     Raises:
-        JobError: as `inspect`.
+        JobError: as `inspect`; at once, not with the first sample.
     """
-    with closing(_journal(directory)) as journal:
+    return _samples(_journal(directory))
+
+
+def _samples(journal: Journal) -> Iterator[Sample]:
+    with closing(journal):
         yield from journal.samples()
 
 

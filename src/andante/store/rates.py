@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from andante import units
+from andante import url as urls
 from andante.store.journal import JobError
 
 _NAME = "rates.json"
@@ -21,7 +22,7 @@ class Rates(msgspec.Struct):
     total_rate: str = ""
     """Of the whole crawl; empty: the settings' ``total_rate``."""
     servers: dict[str, str] = {}
-    """By host, host and port, or origin."""
+    """By host, host and port, or origin, the most exact one first; IPv6 addresses are in brackets."""
 
     def __post_init__(self) -> None:
         for written in filter(None, (self.rate, self.total_rate, *self.servers.values())):
@@ -33,16 +34,12 @@ class Rates(msgspec.Struct):
 
     def of(self, key: str, default: float) -> float:
         """Return the set-point of the server of an origin, requests a minute."""
-        address = key.partition("://")[2]
-        host = address.rpartition(":")[0] if _has_port(address) else address
-        for name in (key, address, host):
+        where = urls.parts(key + "/")
+        host = f"[{where.host}]" if ":" in where.host else where.host
+        for name in (key, f"{host}:{where.port}", host):
             if name in self.servers:
                 return units.rate(self.servers[name])
         return units.rate(self.rate) if self.rate else default
-
-
-def _has_port(address: str) -> bool:
-    return ":" in address and not address.endswith("]")
 
 
 class RatesFile:
@@ -50,7 +47,7 @@ class RatesFile:
 
     def __init__(self, job: Path) -> None:
         self._path = job / _NAME
-        self._seen = 0
+        self._seen: tuple[int, int] | None = None
 
     def changed(self) -> Rates | None:
         """Return what the file says if it has changed since the last call; None: it has not.
@@ -59,9 +56,10 @@ class RatesFile:
             JobError: the file does not hold rates.
         """
         try:
-            written = self._path.stat().st_mtime_ns
-        except FileNotFoundError:
-            written = 0
+            found = self._path.stat()
+            written = found.st_mtime_ns, found.st_ino
+        except OSError:
+            written = None
         if written == self._seen:
             return None
         self._seen = written
@@ -77,13 +75,23 @@ class RatesFile:
             return msgspec.json.decode(self._path.read_bytes(), type=Rates)
         except FileNotFoundError:
             return Rates()
+        except OSError as error:
+            raise JobError(f"cannot read {self._path}: {error.strerror}") from None
         except (msgspec.MsgspecError, ValueError) as error:
             raise JobError(
                 f"{self._path} does not hold rates: {error}; it may be removed"
             ) from None
 
     def write(self, rates: Rates) -> None:
-        """Put the file in place as a whole."""
+        """Put the file in place as a whole.
+
+        Raises:
+            JobError: it cannot be written; what was there stands.
+        """
         new = self._path.with_suffix(f".{os.getpid()}.new")
-        new.write_bytes(msgspec.json.format(msgspec.json.encode(rates), indent=2) + b"\n")
-        new.replace(self._path)
+        try:
+            new.write_bytes(msgspec.json.format(msgspec.json.encode(rates), indent=2) + b"\n")
+            new.replace(self._path)
+        except OSError as error:
+            new.unlink(missing_ok=True)
+            raise JobError(f"cannot write {self._path}: {error.strerror}") from None

@@ -1,0 +1,95 @@
+from math import inf
+
+import pytest
+
+from andante.store import JobError, Rates, RatesFile
+
+SERVERS = {
+    "http://a.example": "1/min",
+    "a.example:80": "2/min",
+    "a.example": "3/min",
+    "b.example:8080": "4/min",
+    "[::1]": "5/min",
+    "[::2]:8080": "6/min",
+    "c.example:443": "max",
+}
+
+
+@pytest.mark.parametrize(
+    ("origin", "rate"),
+    [
+        ("http://a.example", 1),
+        ("https://a.example", 3),
+        ("http://a.example:8080", 3),
+        ("http://b.example:8080", 4),
+        ("https://b.example:8080", 4),
+        ("http://b.example", 40),
+        ("http://[::1]", 5),
+        ("http://[::1]:8080", 5),
+        ("http://[::2]:8080", 6),
+        ("http://[::2]", 40),
+        ("https://c.example", inf),
+        ("http://c.example", 40),
+    ],
+)
+def test_the_most_exact_name_of_a_server_counts(origin, rate):
+    assert Rates(rate="40/min", servers=SERVERS).of(origin, 7.0) == rate
+
+
+def test_what_is_not_given_is_as_the_settings_say():
+    assert Rates().of("http://a.example", 7.0) == 7.0
+    assert Rates().total(8.0) == 8.0
+    assert Rates(rate="2/s", total_rate="10/s").total(8.0) == 600
+    assert Rates(rate="2/s").of("http://a.example", 7.0) == 120
+
+
+def test_a_file_has_changed_only_when_it_has(tmp_path):
+    file, other = RatesFile(tmp_path), RatesFile(tmp_path)
+    assert file.changed() is None
+    assert file.read() == Rates()
+    given = Rates(rate="40/min", servers={"[::1]": "max"})
+    other.write(given)
+    assert file.changed() == given
+    assert file.changed() is None
+    other.write(given)
+    other.write(Rates(total_rate="2/s"))
+    assert file.changed() == Rates(total_rate="2/s")
+    (tmp_path / "rates.json").unlink()
+    assert file.changed() == Rates()
+    assert file.changed() is None
+
+
+@pytest.mark.parametrize(
+    "written",
+    [b"", b"{", b"[]", b'{"rate": 40}', b'{"rate": "0/min"}', b'{"servers": {"a": "soon"}}'],
+)
+def test_a_damaged_file_is_told_once_in_one_line(tmp_path, written):
+    (tmp_path / "rates.json").write_bytes(written)
+    file = RatesFile(tmp_path)
+    with pytest.raises(JobError, match=r"^[^\n]*rates\.json does not hold rates: [^\n]*$"):
+        file.changed()
+    assert file.changed() is None
+
+
+def test_what_cannot_be_read_is_one_line_too(tmp_path):
+    (tmp_path / "rates.json").mkdir()
+    with pytest.raises(JobError, match=r"^cannot read .*rates\.json: Is a directory$"):
+        RatesFile(tmp_path).changed()
+
+
+def test_what_cannot_be_written_leaves_nothing_behind(tmp_path):
+    (tmp_path / "rates.json").mkdir()
+    with pytest.raises(JobError, match=r"^cannot write .*rates\.json: Is a directory$"):
+        RatesFile(tmp_path).write(Rates(rate="1/s"))
+    assert [path.name for path in tmp_path.iterdir()] == ["rates.json"]
+
+
+def test_a_write_is_whole_or_not_at_all(tmp_path):
+    """Whoever has the old file open keeps it, and the new one is complete under its name."""
+    file = RatesFile(tmp_path)
+    file.write(Rates(rate="40/min"))
+    with (tmp_path / "rates.json").open("rb") as old:
+        file.write(Rates(rate="20/min"))
+        assert b"40/min" in old.read()
+    assert file.read() == Rates(rate="20/min")
+    assert [path.name for path in tmp_path.iterdir()] == ["rates.json"]
