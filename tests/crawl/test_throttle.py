@@ -1,9 +1,94 @@
+from math import inf
+from types import SimpleNamespace
+
 import pytest
 
-from andante.crawl.throttle import retry_after
-from andante.fetch import Response
+from andante.crawl.settings import Settings
+from andante.crawl.throttle import Throttle, retry_after
+from andante.fetch import Failure, Outcome, Response
+from andante.flow import Pace
+from andante.frontier import Frontier
+from andante.observe import Stats
+from andante.store import Rates
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
+A, B = "http://a.example", "http://b.example"
+
+
+class Job:
+    """What a throttle asks of a job."""
+
+    def __init__(self):
+        self.held = {}
+        self.kept = {}
+
+    def hold(self, server, until):
+        self.held[server] = until
+
+    def learn(self, server, learnt):
+        self.kept[server] = learnt
+
+    def learnt(self, server):
+        return self.kept.get(server)
+
+
+class Crawl:
+    """A throttle with a real frontier; the clock moves when told to. Both servers are at one address."""
+
+    def __init__(self, job=None, **settings):
+        self.time = 0.0
+        self.events = []
+        self.job = job or Job()
+        given = Settings(**{"rate": inf, "per_server": 4, **settings})
+        self.frontier = Frontier(
+            lambda _: [],
+            set_point=given.rate,
+            delay=given.delay,
+            per_server=given.per_server,
+            per_address=given.per_ip,
+        )
+        self.frontier.offer([f"{key}/{n}" for key in (A, B) for n in range(99)], depth=0)
+        self.state = SimpleNamespace(
+            settings=given,
+            job=self.job,
+            frontier=self.frontier,
+            total=Pace(set_point=given.total_rate),
+            stats=Stats(),
+            emit=self.events.append,
+            now=lambda: self.time,
+            wall=lambda: NOW + self.time,
+            chance=lambda: 0.0,
+            wake=lambda: None,
+        )
+        self.throttle = Throttle(self.state)
+        self.a, self.b = map(self.frontier.server, (A, B))
+        for server in (self.a, self.b):
+            self.frontier.bind(server, "127.0.0.2", 0.0)
+
+    def answer(self, server, status=200, *, sent_at=None, headers=(), took=0.1):
+        """Ask a server, or take what came of a request sent at ``sent_at``."""
+        if sent_at is None:
+            sent_at = self.throttle.sent(server)
+            self.time += took
+            self.throttle.finished(server)
+        response = Response(status, "", "1.1", list(headers), b"", sent_at, took, took, 0)
+        return self.throttle.fetched(server, response, sent_at)
+
+    def read_robots(self, server, result, *, unreachable=""):
+        sent_at = self.throttle.sent(server)
+        self.time += 0.1
+        self.throttle.finished(server)
+        self.throttle.read_robots(server, result, sent_at, unreachable=unreachable)
+
+    def meter(self, server, allowed):
+        """Be refused after so many requests, and answered again 10 s later: the server meters."""
+        for _ in range(allowed):
+            self.answer(server)
+            self.time += 0.1
+        self.answer(server, 429, headers=[(b"Retry-After", b"10")])
+        self.time = server.next_time
+        self.answer(server)
+        return server.origin_pace.set_point
 
 
 @pytest.mark.parametrize(
@@ -29,3 +114,218 @@ def test_retry_after_is_seconds_or_a_date_and_bounded(value, seconds):
 
 def test_no_retry_after_asks_for_nothing():
     assert retry_after(Response(503, "", "1.1", [], b"", 0.0, 0.0, 0.0, 0), NOW) == 0.0
+
+
+# Back-off
+
+
+def test_what_a_server_asks_for_holds_it_and_not_its_whole_address():
+    crawl = Crawl()
+    crawl.answer(crawl.a)
+    crawl.answer(crawl.a, 429, headers=[(b"Retry-After", b"30")])
+    assert crawl.a.next_time == crawl.time + 30
+    assert crawl.b.origin_pace.next_time <= crawl.time
+    assert crawl.b.next_time == crawl.time + 2  # the usual first wait
+    assert crawl.job.held == {A: NOW + crawl.time + 30}
+    assert crawl.throttle.held_until(crawl.a) == crawl.time + 30
+    [event] = crawl.events
+    assert (event.event, event.server, event.reason) == ("server.held", A, "429")
+    assert event.seconds == 30
+
+
+def test_without_politeness_by_address_others_are_not_held_at_all():
+    crawl = Crawl(per_ip=False)
+    crawl.answer(crawl.a, 429, headers=[(b"Retry-After", b"30")])
+    assert crawl.b.next_time <= crawl.time
+
+
+def test_a_failure_of_several_visits_counts_once():
+    crawl = Crawl()
+    sent = [crawl.throttle.sent(crawl.a) for _ in range(4)]
+    for sent_at in sent:
+        crawl.time += 0.1
+        crawl.throttle.finished(crawl.a)
+        crawl.answer(crawl.a, 503, sent_at=sent_at)
+    assert crawl.a.next_time == pytest.approx(0.1 + 2.0)
+    assert len(crawl.events) == 1
+    crawl.time = 3.0
+    crawl.answer(crawl.a, 503)
+    assert crawl.a.next_time == pytest.approx(3.1 + 4.0)
+
+
+def test_in_trouble_a_server_has_one_visit_and_all_when_it_answers():
+    crawl = Crawl()
+    crawl.frontier.widen(crawl.a)
+    assert crawl.a.limit == 4
+    crawl.answer(crawl.a, 503)
+    assert not crawl.throttle.is_well(crawl.a)
+    crawl.frontier.widen(crawl.b)
+    assert (crawl.a.limit, crawl.b.limit) == (1, 1), "they share a machine"
+    crawl.time = crawl.a.next_time
+    crawl.answer(crawl.a)
+    assert crawl.throttle.is_well(crawl.a)
+    crawl.frontier.widen(crawl.a)
+    assert (crawl.a.limit, crawl.b.limit) == (4, 4)
+
+
+def test_a_server_that_never_answers_is_given_up_and_one_that_has_is_not():
+    reset = Failure(Outcome.RESET)
+    for answers, given_up in (("nothing", True), ("a page", False), ("robots.txt", False)):
+        crawl = Crawl(give_up_after=2)
+        if answers == "a page":
+            crawl.answer(crawl.a)
+        elif answers == "robots.txt":
+            crawl.read_robots(crawl.a, Response(404, "", "1.1", [], b"", 0.0, 0.1, 0.1, 0))
+        for _ in range(3):
+            crawl.time = max(crawl.time, crawl.a.next_time)
+            crawl.throttle.fetched(crawl.a, reset, crawl.time)
+        assert crawl.throttle.is_given_up(crawl.a) == given_up, answers
+
+
+# The learnt ceiling
+
+
+def test_a_learnt_ceiling_lowers_the_set_point_and_is_kept():
+    crawl = Crawl()
+    allowed = crawl.meter(crawl.a, 40)
+    assert 0 < allowed < inf
+    assert crawl.job.kept[A].rate * 60 == allowed
+    assert crawl.b.origin_pace.set_point == inf, "it is the server's, not the address's"
+    assert crawl.a.address.pace.set_point == inf
+
+    again = Crawl(crawl.job)
+    again.answer(again.a)
+    again.answer(again.b)
+    assert again.a.origin_pace.set_point == allowed
+    assert again.b.origin_pace.set_point == inf
+
+
+def test_what_is_learnt_below_is_kept_though_the_set_point_is_lower():
+    crawl = Crawl(rate=6.0)
+    assert crawl.meter(crawl.a, 40) == 6.0
+    assert crawl.job.kept[A].rate * 60 > 6.0
+
+
+def test_requests_under_a_ceiling_go_evenly():
+    crawl = Crawl(Job(), rate=6000.0)
+    allowed = crawl.meter(crawl.a, 40)
+    crawl.time = crawl.a.next_time + 1.0
+    crawl.answer(crawl.a)
+    assert crawl.a.next_time == pytest.approx(crawl.time - 0.1 + 60 / allowed)
+
+
+@pytest.mark.parametrize("status", [429, 503, 0])
+def test_robots_failures_hold_the_server_and_teach_no_ceiling(status):
+    crawl = Crawl()
+    failed = Response(status, "", "1.1", [(b"Retry-After", b"20")], b"", 0.0, 0.1, 0.1, 0)
+    for _ in range(40):
+        crawl.answer(crawl.a)
+    crawl.read_robots(
+        crawl.a, failed if status else Failure(Outcome.RESET), unreachable=str(status)
+    )
+    assert crawl.a.next_time == crawl.time + (20 if status else 2)
+    assert crawl.events[0].reason == f"robots.txt: {status}"
+    crawl.time = crawl.a.next_time
+    crawl.read_robots(crawl.a, Response(200, "", "1.1", [], b"", 0.0, 0.1, 0.1, 0))
+    crawl.answer(crawl.a)
+    assert crawl.throttle.is_well(crawl.a)
+    assert crawl.a.origin_pace.set_point == inf
+    assert crawl.job.kept == {}
+
+
+# Set-points that change
+
+
+def test_a_change_holds_for_servers_met_and_to_be_met():
+    crawl = Crawl(rate=60.0)
+    crawl.answer(crawl.a)
+    crawl.throttle.change(Rates(rate="6/min", total_rate="2/s", servers={"b.example": "30/min"}))
+    new = crawl.frontier.server("http://c.example")
+    assert [each.origin_pace.set_point for each in (crawl.a, crawl.b, new)] == [6, 30, 6]
+    assert crawl.a.address.pace.set_point == 30, "the highest of its servers'"
+    assert crawl.state.total.set_point == 120
+    assert crawl.a.next_time == 10.0
+    crawl.throttle.change(Rates())
+    assert [each.origin_pace.set_point for each in (crawl.a, crawl.b, new)] == [60, 60, 60]
+    assert crawl.state.total.set_point == inf
+
+
+def test_a_change_leaves_ceilings_and_holds_as_they_are():
+    crawl = Crawl()
+    allowed = crawl.meter(crawl.a, 40)
+    crawl.throttle.change(Rates(rate="6000/min"))
+    assert crawl.a.origin_pace.set_point == allowed
+    assert crawl.b.origin_pace.set_point == 6000
+    assert crawl.a.address.pace.set_point == 6000, "a ceiling that is lifted must not stay there"
+    crawl.throttle.change(Rates(rate="1/min"))
+    assert crawl.a.origin_pace.set_point == 1
+    crawl.throttle.change(Rates())
+    assert crawl.a.origin_pace.set_point == allowed
+    crawl.answer(crawl.a, 503, headers=[(b"Retry-After", b"30")])
+    until = crawl.time + 30
+    crawl.throttle.change(Rates(rate="max"))
+    assert crawl.a.next_time == until
+
+
+# Samples
+
+
+def test_a_sample_says_how_a_server_fared_since_the_last_one():
+    crawl = Crawl(delay=1.0)
+    for _ in range(5):
+        crawl.answer(crawl.a, took=0.2)
+    crawl.time = 10.0
+    [sample] = crawl.throttle.samples()
+    assert (sample.time, sample.server) == (NOW + 10, A)
+    assert (sample.rate, sample.set_point, sample.ceiling) == (30.0, inf, inf)
+    assert (sample.delay, sample.limit, sample.in_flight) == (1.0, 1, 1)
+    assert (sample.latency, sample.reason) == (0.2, "")
+    crawl.time = 20.0
+    assert crawl.throttle.samples() == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "crawl_delay", "status", "reason"),
+    [
+        ({}, 0.0, 200, ""),
+        ({"delay": 5.0}, 0.0, 200, "delay"),
+        ({}, 5.0, 200, "robots"),
+        ({}, 0.0, 503, "back-off"),
+        ({"total_rate": 12.0}, 0.0, 200, "total-rate"),
+    ],
+)
+def test_a_sample_says_why_the_set_point_is_not_held(settings, crawl_delay, status, reason):
+    crawl = Crawl(rate=60.0, per_ip=False, **settings)
+    crawl.a.origin_pace.delay = max(crawl.a.origin_pace.delay, crawl_delay)
+    while crawl.time < 120:
+        crawl.answer(crawl.a, status)
+        crawl.time = max(crawl.time, crawl.a.next_time, crawl.state.total.next_time)
+    [sample] = [each for each in crawl.throttle.samples() if each.server == A]
+    assert sample.reason == reason
+    assert (sample.rate >= 59) == (not reason)
+
+
+def test_the_whole_crawl_has_a_sample_where_it_has_a_set_point():
+    crawl = Crawl(total_rate=60.0, connections=8)
+    for server in (crawl.a, crawl.b):
+        crawl.answer(server)
+        crawl.time += 0.9
+    total, *each = crawl.throttle.samples()
+    assert (total.server, total.rate, total.set_point, total.limit) == ("*", 60.0, 60.0, 8)
+    assert [sample.server for sample in each] == [A, B]
+
+
+def test_idle_servers_are_forgotten_unless_they_are_in_trouble():
+    crawl = Crawl()
+    crawl.answer(crawl.a)
+    crawl.frontier.widen(crawl.a)
+    for _ in range(7):
+        crawl.answer(crawl.b, 503)
+        crawl.time = crawl.b.next_time
+    crawl.throttle.samples()
+    crawl.time += 200
+    crawl.throttle.samples()
+    assert set(crawl.throttle._servers) == {crawl.b}
+    # What was forgotten had answered: it is not given up at its first trouble.
+    crawl.throttle.fetched(crawl.a, Failure(Outcome.TLS), crawl.time)
+    assert not crawl.throttle.is_given_up(crawl.a)

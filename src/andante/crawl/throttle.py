@@ -303,6 +303,7 @@ class Throttle:
         if until <= max(before, came.now):
             return
         server.origin_pace.hold(until)
+        self._note_holders(server, self._flow(server, came.now).gauge, came.now)
         seconds = until - came.now
         state.job.hold(server.key, state.wall() + seconds)
         if state.emit is not None:
