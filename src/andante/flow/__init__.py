@@ -2,6 +2,8 @@
 
 from andante.flow.backoff import PATIENCE, Again, Backoff, BackoffSettings, Sign, Verdict, verdict
 from andante.flow.ceiling import Ceiling, Learnt
+from andante.flow.knee import KneeLimit
+from andante.flow.limit import AimdLimit, GradientLimit, Limit, RttLimit, VegasLimit
 from andante.flow.pace import Pace
 from andante.flow.pid import Pid
 from andante.flow.sample import Sample
@@ -11,15 +13,21 @@ __all__ = [
     "PATIENCE",
     "REASONS",
     "Again",
+    "AimdLimit",
     "Backoff",
     "BackoffSettings",
     "Ceiling",
+    "GradientLimit",
+    "KneeLimit",
     "Learnt",
+    "Limit",
     "Pace",
     "Pid",
+    "RttLimit",
     "Sample",
     "Shortfall",
     "Sign",
+    "VegasLimit",
     "Verdict",
     "verdict",
 ]
