@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from andante.cli import main
+from andante.cli import experiment, main
 from andante.cli.experiment import EXPERIMENTS
 from andante.sim.experiments.result import Figure, Result, Series, Table
 
@@ -44,7 +44,7 @@ def tiny(monkeypatch, tmp_path):
             seeds.append(seed)
             return TINY
 
-    monkeypatch.setitem(sys.modules, "andante.sim.experiments.limit", Module)
+    monkeypatch.setitem(experiment._RUN, "limit", Module.run)
     monkeypatch.chdir(tmp_path)
     return seeds
 

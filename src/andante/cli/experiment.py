@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from importlib import import_module
 from pathlib import Path
 
+from andante.sim.experiments import backoff, limit, pid
 from andante.sim.experiments.result import Figure, Result, Table
 
 EXPERIMENTS = {
@@ -15,6 +15,8 @@ EXPERIMENTS = {
     "limit": "how many connections to a server: source 2's rule, ours, and others",
     "backoff": "servers that refuse: ours, and others",
 }
+
+_RUN = {"pid": pid.run, "limit": limit.run, "backoff": backoff.run}
 
 _LINES = ("-", "--", "-.", ":")
 
@@ -55,9 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"andante: cannot use {directory} for the files: {error.strerror}", file=sys.stderr)
         return 2
     print(f"Simulating ({arguments.name}, seed {arguments.seed}) ...", file=sys.stderr)
-    result: Result = import_module(f"andante.sim.experiments.{arguments.name}").run(
-        seed=arguments.seed
-    )
+    result = _RUN[arguments.name](seed=arguments.seed)
     print("\n".join(_text(result)))
     try:
         written = [_write(table, directory) for table in result.tables]
