@@ -16,7 +16,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Self
@@ -83,6 +83,8 @@ class Server:
         self.answers = dict(answers)
         self.visits: list[Visit] = []
         self.most_connections = 0
+        self.workers: asyncio.Semaphore | None = None
+        """Those that do the work of a reply, its delay; the other requests wait. None: as many as there are requests."""
         self._open: set[socket.socket] = set()
         self._numbers = itertools.count()
 
@@ -151,7 +153,8 @@ class Server:
             self.visits.append(visit)
             answer = self.answers.get(path, Reply(404))
             reply = answer if isinstance(answer, Reply) else answer(visit)
-            await asyncio.sleep(reply.delay)
+            async with self.workers or nullcontext():
+                await asyncio.sleep(reply.delay)
             if reply.cut:
                 return
             visit.ended = time.monotonic()
