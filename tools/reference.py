@@ -18,10 +18,11 @@ os.environ["COLUMNS"] = "100"  # help is wrapped alike everywhere
 from andante import units
 from andante.cli import parser
 from andante.cli.flags import default_text
-from andante.crawl import api, ends, engine, redirects, robots, settings
+from andante.crawl import api, ends, engine, redirects, robots, settings, throttle
 from andante.fetch import client, coding, connection, cookies, dns, outcome
 from andante.fetch import robots as robots_txt
-from andante.flow import Again, verdict
+from andante.flow import REASONS, Again, Sample, verdict
+from andante.observe.events import EVENTS
 from andante.parse import sitemap, tree
 
 DIRECTORY = Path(__file__).parent.parent / "docs" / "reference"
@@ -95,7 +96,7 @@ BOUNDS = {
 
 FIXED = [
     ("redirects remembered to tell a loop", f"{redirects.REDIRECTS_MAX:,}"),
-    ("Retry-After that is kept to", units.format_duration(ends._HOLD_MAX)),
+    ("Retry-After that is kept to", units.format_duration(throttle._HOLD_MAX)),
     ("robots.txt that counts", units.format_binary(robots_txt.SIZE_MAX)),
     ("redirects of a robots.txt", robots_txt.HOPS_MAX),
     ("time that a robots.txt holds", units.format_duration(robots_txt.TTL)),
@@ -144,7 +145,9 @@ def outcomes() -> str:
     texts = _docstrings(outcome.Outcome)
     for each in outcome.Outcome:
         if each not in (outcome.Outcome.OK, outcome.Outcome.STALE):  # neither is an end in failure
-            lines.append(f"| `{each}` | {'yes' if verdict(each).again is not Again.NEVER else ''} | {texts[each.name]} |")
+            lines.append(
+                f"| `{each}` | {'yes' if verdict(each).again is not Again.NEVER else ''} | {texts[each.name]} |"
+            )
     lines += [f"| `{reason}` | | {_sentence(text)} |" for reason, text in ends.FAILURES.items()]
     lines += ["\n## Reasons for `excluded`\n", "| reason | meaning |", "|---|---|"]
     lines += [
@@ -154,7 +157,37 @@ def outcomes() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"cli.md": cli, "settings.md": configuration, "limits.md": limits, "outcomes.md": outcomes}
+def events() -> str:
+    """What --json-log says, and the time series."""
+    lines = [
+        "# Events and time series\n",
+        "With `--json-log` a crawl writes what it does to standard error, a JSON object a line; in Python `on_event` is called with each. All have `event` and `time`",
+        "(seconds since 1970); fields that do not apply are left out.\n",
+        "| event | when, and its fields |",
+        "|---|---|",
+        *(f"| `{name}` | {_sentence(text)} |" for name, text in EVENTS.items()),
+        "\n## How servers fare\n",
+        "A job keeps a row for each server that was asked in the last ten seconds, of at most 100, the busiest. `andante status DIR --speed` prints them as CSV; `server.speed` has",
+        "the same as `speed`. Rates are requests a minute, times seconds; `inf`, in JSON `null`, is no bound.\n",
+        "| column | meaning |",
+        "|---|---|",
+        *(f"| `{name}` | {text} |" for name, text in _docstrings(Sample).items()),
+        "\n## Why a rate is below its set-point\n",
+        "The `reason` names what held back longest in the last minute; it is empty while the set-point is held.\n",
+        "| reason | what held requests back |",
+        "|---|---|",
+        *(f"| `{name}` | {_sentence(text)} |" for name, text in REASONS.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {
+    "cli.md": cli,
+    "events.md": events,
+    "settings.md": configuration,
+    "limits.md": limits,
+    "outcomes.md": outcomes,
+}
 
 
 _USUAL = re.compile(r" \[default: (.*)\]$")
@@ -179,15 +212,18 @@ def _docstrings(kind: type) -> dict[str, str]:
     """Return the text under each name in a class."""
     tree = ast.parse(inspect.getsource(kind)).body[0]
     assert isinstance(tree, ast.ClassDef)
-    return {
-        named.targets[0].id: " ".join(text.value.value.split())
-        for named, text in pairwise(tree.body)
-        if isinstance(named, ast.Assign)
-        and isinstance(named.targets[0], ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }
+    found = {}
+    for named, text in pairwise(tree.body):
+        target = (
+            named.targets[0] if isinstance(named, ast.Assign) else getattr(named, "target", None)
+        )
+        if (
+            isinstance(target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+        ):
+            found[target.id] = " ".join(str(text.value.value).split())
+    return found
 
 
 def main() -> int:
