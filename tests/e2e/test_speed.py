@@ -190,3 +190,51 @@ def test_the_limit_does_not_grow_where_it_is_the_rate_that_holds():
             assert server.most_connections <= 2
 
     uvloop.run(main())
+
+
+def test_a_crawl_finds_how_many_connections_it_can_use_in_all():
+    async def main():
+        async with Web() as web:
+            servers = [await web.server(leaves(150, 0.03)) for _ in range(3)]
+            seeds = [server.url for server in servers]
+            settings = {"rate": "max", "per_server": 8, "per_ip": False}
+            async with Crawl(seeds, connections="auto", **settings) as pages:
+                assert len([page async for page in pages]) == 3 * 151
+            together = [visit for server in servers for visit in server.visits]
+            assert 4 < most_at_once(together) <= 24, "it starts with one"
+
+    uvloop.run(main())
+
+
+# What a job remembers
+
+
+def test_a_damaged_file_of_rates_stops_the_start(tmp_path):
+    async def main():
+        async with Web() as web:
+            server = await web.server(leaves(2))
+            command = ("crawl", server.url, "--job", "job", "--rate", "max")
+            assert (await andante(*command, "--max-pages", "1", cwd=tmp_path)).status == 0
+            server.visits.clear()
+            (tmp_path / "job" / "rates.json").write_text("{")
+            done = await andante(*command, cwd=tmp_path)
+            assert done.status == 2
+            assert done.err.startswith("andante: ")
+            assert "rates.json does not hold rates" in done.err
+            assert done.err.count("\n") == 1
+            assert not server.visits
+
+    uvloop.run(main())
+
+
+def test_a_short_crawl_has_a_row_too(tmp_path):
+    async def main():
+        async with Web() as web:
+            server = await web.server(leaves(2))
+            async with Crawl([server.url], rate="max", job=tmp_path / "job") as pages:
+                assert len([page async for page in pages]) == 3
+            done = await andante("status", str(tmp_path / "job"), "--speed", cwd=tmp_path)
+            [row] = csv.DictReader(done.out.splitlines())
+            assert row["server"] == server.url.rstrip("/")
+
+    uvloop.run(main())

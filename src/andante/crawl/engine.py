@@ -54,14 +54,18 @@ class Engine:
 
         Raises:
             OSError: the disk is full or failing; what was committed before stands.
+            JobError: the file of set-points cannot be read; nothing was asked for.
         """
         state = self.state
-        self._take_rates()
+        rates = state.job.rates.changed()
+        if rates is not None:
+            self._throttle.change(rates)
         state.job.restore(state.frontier, now=state.now(), wall=state.wall())
         state.frontier.offer(state.seeds, depth=0)
         self._emit("crawl.started")
         commits = self._loop.create_task(self._commit_regularly())
         watch = self._loop.create_task(self._watch())
+        watch.add_done_callback(self._watch_done)
         timers = []
         if state.settings.max_time is not None:
             timers.append(self._loop.call_later(state.settings.max_time, self.stop, "max_time"))
@@ -77,6 +81,7 @@ class Engine:
             await commits
         if self._failure is not None:
             raise self._failure
+        self._take_samples()
         await self._commit()
         state.job.finish()
         self._emit("crawl.finished")
@@ -176,6 +181,10 @@ class Engine:
                 await asyncio.sleep(1)
                 self._take_rates()
             self._take_samples()
+
+    def _watch_done(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            self._fail(error)
 
     def _take_rates(self) -> None:
         """Take the set-points that the user has given the job, if they have changed."""
