@@ -117,6 +117,7 @@ FIXED = [
         units.format_binary(tree.MAX_TREE_BYTES),
     ),
     ("tags of such a page", f"{tree.MAX_TREE_TAGS:,}"),
+    ("servers that get a row of the time series, each ten seconds", engine.SERVERS_SAMPLED),
     ("pages that the Python interface runs ahead of its user", api._PAGES_AHEAD),
     (
         "wait for responses under way when the crawl is stopped",
