@@ -24,6 +24,7 @@ from andante.fetch import robots as robots_txt
 from andante.flow import REASONS, Again, Sample, verdict
 from andante.observe.events import EVENTS
 from andante.parse import sitemap, tree
+from andante.store import journal
 
 DIRECTORY = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- Made by tools/reference.py from the code: change it there. -->\n\n"
@@ -95,6 +96,10 @@ BOUNDS = {
 }
 
 FIXED = [
+    (
+        "time series that a job keeps",
+        units.format_duration(journal.SERIES_MAX * engine.SAMPLE_PERIOD),
+    ),
     ("redirects remembered to tell a loop", f"{redirects.REDIRECTS_MAX:,}"),
     ("Retry-After that is kept to", units.format_duration(throttle._HOLD_MAX)),
     ("robots.txt that counts", units.format_binary(robots_txt.SIZE_MAX)),

@@ -1,9 +1,12 @@
 import sqlite3
 from contextlib import closing
+from math import inf
 
 import pytest
 
+from andante.flow import Sample
 from andante.frontier.seen import unpack
+from andante.store import journal
 from andante.store.journal import Batch, Ended, JobError, Journal, ServerState
 
 
@@ -164,3 +167,23 @@ def test_a_job_in_which_all_failed_starts_over(path, stats, block, expected):
         journal.reset()
         assert b"".join(journal.fingerprints()) == b""
         assert journal.meta() == {"positions": {}}
+
+
+def test_the_time_series_keeps_its_last_moments(path, monkeypatch):
+    monkeypatch.setattr(journal, "SERIES_MAX", 3)
+    with closing(Journal(path)) as kept:
+        for moment in range(5):
+            sample = Sample(
+                time=float(moment),
+                server="http://a.example",
+                rate=1.0,
+                set_point=inf,
+                ceiling=inf,
+                delay=0.0,
+                limit=1,
+                in_flight=1,
+                latency=0.1,
+                reason="",
+            )
+            kept.commit(Batch(samples=[sample]))
+        assert [sample.time for sample in kept.samples()] == [2.0, 3.0, 4.0]

@@ -57,9 +57,7 @@ class Engine:
             JobError: the file of set-points cannot be read; nothing was asked for.
         """
         state = self.state
-        rates = state.job.rates.changed()
-        if rates is not None:
-            self._throttle.change(rates)
+        self._take_rates()
         state.job.restore(state.frontier, now=state.now(), wall=state.wall())
         state.frontier.offer(state.seeds, depth=0)
         self._emit("crawl.started")
@@ -179,7 +177,10 @@ class Engine:
         while True:
             for _ in range(SAMPLE_PERIOD):
                 await asyncio.sleep(1)
-                self._take_rates()
+                try:
+                    self._take_rates()
+                except JobError as error:
+                    self._emit_event(Event(event="rates.refused", detail=str(error)))
             self._take_samples()
 
     def _watch_done(self, task: asyncio.Task[None]) -> None:
@@ -188,14 +189,11 @@ class Engine:
 
     def _take_rates(self) -> None:
         """Take the set-points that the user has given the job, if they have changed."""
-        try:
-            rates = self.state.job.rates.changed()
-        except JobError as error:
-            self._emit_event(Event(event="rates.refused", detail=str(error)))
-            return
+        rates = self.state.job.rates.changed()
         if rates is not None:
             self._throttle.change(rates)
-            self._emit_event(Event(event="rates.changed", speed=msgspec.to_builtins(rates)))
+            given = msgspec.to_builtins(rates)
+            self._emit_event(Event(event="rates.changed", speed=given))
 
     def _take_samples(self) -> None:
         samples = self._throttle.samples()

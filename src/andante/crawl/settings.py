@@ -39,7 +39,7 @@ def _setting(
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a crawl keeps to. Times are seconds, sizes bytes, rates pages a minute.
+    """What a crawl keeps to. Times are seconds, sizes bytes, rates requests a minute.
 
     Raises:
         SettingsError: a value is out of its range.

@@ -140,10 +140,12 @@ class Visitor:
         state = self._state
         url, sent_at = self._robots.url(server), state.now()
         if urls.origin(url) == server.key:
-            self._throttle.sent(server)
             request = state.request(server, url[len(server.key) :])
-            result = await connection.exchange(request, max_body=ROBOTS_MAX)
-            self._throttle.finished(server)
+            self._throttle.sent(server)
+            try:
+                result = await connection.exchange(request, max_body=ROBOTS_MAX)
+            finally:
+                self._throttle.finished(server)
         else:
             result = await self._fetch_elsewhere(url)
         if not _is_stale(result):
@@ -154,16 +156,20 @@ class Visitor:
         state = self._state
         other = state.frontier.server(urls.origin(url))
         where = urls.parts(url)
-        await asyncio.sleep(max(0.0, other.next_time - state.now()))
+        # Looked at again after each wait: others may have had the turn meanwhile.
+        while (wait := max(other.next_time, state.total.next_time) - state.now()) > 0:  # noqa: ASYNC110  # it waits for a time, not an event
+            await asyncio.sleep(wait)
         self._throttle.sent(other)
-        opened = await state.client.open(where.host, where.port, tls=where.scheme == "https")
-        if isinstance(opened, Failure):
-            return opened
         try:
-            request = state.request(other, where.target)
-            return await opened.exchange(request, max_body=ROBOTS_MAX)
+            opened = await state.client.open(where.host, where.port, tls=where.scheme == "https")
+            if isinstance(opened, Failure):
+                return opened
+            try:
+                request = state.request(other, where.target)
+                return await opened.exchange(request, max_body=ROBOTS_MAX)
+            finally:
+                opened.close()
         finally:
-            opened.close()
             self._throttle.finished(other)
 
 

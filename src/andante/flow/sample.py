@@ -13,7 +13,7 @@ class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     server: str
     """Scheme, host and port; ``*``: the whole crawl, if it has a set-point."""
     rate: float
-    """Requests in the last minute; without a set-point, requests a minute since the last sample."""
+    """Requests in the last minute, scaled up while there has been less than one; without a set-point, since the last sample."""
     set_point: float
     """What the user wants."""
     ceiling: float

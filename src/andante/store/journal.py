@@ -19,6 +19,9 @@ from andante.flow import Learnt, Sample
 FORMAT = 2
 """Version of the layout below, kept in ``user_version``."""
 
+SERIES_MAX = 60_480
+"""Moments of the time series that are kept, ten seconds each: a week."""
+
 _APPLICATION = 0x416E6474  # "Andt"
 
 _LAYOUT = """
@@ -180,7 +183,9 @@ class Journal:
                 if batch.ended:
                     db.execute("INSERT INTO ended (outcomes) VALUES (?)", (encode(batch.ended),))
                 if batch.samples:
-                    db.execute("INSERT INTO series (samples) VALUES (?)", (encode(batch.samples),))
+                    last = "INSERT INTO series (samples) VALUES (?) RETURNING number"
+                    [(number,)] = db.execute(last, (encode(batch.samples),)).fetchall()
+                    db.execute("DELETE FROM series WHERE number <= ?", (number - SERIES_MAX,))
                 db.executemany(
                     "REPLACE INTO meta VALUES (?, ?)",
                     ((key, encode(value)) for key, value in batch.meta.items()),
