@@ -156,6 +156,10 @@ class Visitor:
         state = self._state
         other = state.frontier.server(urls.origin(url))
         where = urls.parts(url)
+        addresses = await state.client.resolve(where.host, where.port)
+        if isinstance(addresses, Failure):
+            return addresses
+        state.frontier.bind(other, addresses[0], state.now())
         # Looked at again after each wait: others may have had the turn meanwhile.
         while (wait := max(other.next_time, state.total.next_time) - state.now()) > 0:  # noqa: ASYNC110  # it waits for a time, not an event
             await asyncio.sleep(wait)
