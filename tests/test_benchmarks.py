@@ -51,3 +51,11 @@ def test_crawl(tmp_path):
     (row,) = [line.split("|") for line in run("crawl.py", *only) if line.startswith("| postgresql")]
     assert row[2].strip() == "Andante"
     assert int(row[3].replace(",", "")) > 1_000
+
+
+def test_limit():
+    """Real time, and a busy machine: only that the crawl gets on, and that it does so without a queue ten times as long as the work."""
+    rows = [line.split("|") for line in run("limit.py", "--workers", 4, "--seconds", 6)[2:]]
+    assert [row[1].strip() for row in rows] == ["4"]
+    assert float(rows[0][2]) > 0.3
+    assert float(rows[0][3]) < 10

@@ -238,3 +238,40 @@ def test_a_short_crawl_has_a_row_too(tmp_path):
             assert row["server"] == server.url.rstrip("/")
 
     uvloop.run(main())
+
+
+def test_a_total_rate_opens_no_more_connections_than_requests():
+    """Eleven servers are ready all the time, and a turn comes each 50 ms: each visit takes the turn that it was opened for."""
+
+    async def main():
+        async with Web() as web:
+            servers = [await web.server(leaves(7)) for _ in range(11)]
+            crawl = Crawl(
+                [server.url for server in servers],
+                rate="max",
+                total_rate="1200/min",
+                ignore_robots=True,
+            )
+            opened = []
+            async with crawl as pages:
+                async for _ in pages:
+                    if not opened:
+                        opened = count_visits(crawl)
+            assert crawl.stats.requests == 88
+            assert len(opened) <= 100
+
+    uvloop.run(main())
+
+
+def count_visits(crawl):
+    """Return a list to which each visit that the frontier opens from now on is added."""
+    opened, open_visit = [], crawl._state.frontier.open_visit
+
+    def counted(now):
+        server = open_visit(now)
+        if server is not None:
+            opened.append(server.key)
+        return server
+
+    crawl._state.frontier.open_visit = counted
+    return opened

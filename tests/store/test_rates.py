@@ -1,3 +1,4 @@
+import threading
 from math import inf
 
 import pytest
@@ -93,3 +94,35 @@ def test_a_write_is_whole_or_not_at_all(tmp_path):
         assert b"40/min" in old.read()
     assert file.read() == Rates(rate="20/min")
     assert [path.name for path in tmp_path.iterdir()] == ["rates.json"]
+
+
+def test_of_two_changes_at_once_none_is_lost(tmp_path):
+    """The second one waits until the first one has written."""
+    began, may_end = threading.Event(), threading.Event()
+
+    def slow():
+        with RatesFile(tmp_path).change() as rates:
+            began.set()
+            may_end.wait(10)
+            rates.rate = "40/min"
+
+    first = threading.Thread(target=slow)
+    first.start()
+    began.wait(10)
+    threading.Timer(0.05, may_end.set).start()
+    with RatesFile(tmp_path).change() as rates:
+        rates.total_rate = "2/s"
+    first.join()
+    assert RatesFile(tmp_path).read() == Rates(rate="40/min", total_rate="2/s")
+
+
+def test_a_change_that_fails_writes_nothing(tmp_path):
+    file = RatesFile(tmp_path)
+    with pytest.raises(ValueError, match="no rate"), file.change():
+        raise ValueError("no rate")
+    assert not list(tmp_path.iterdir())
+    with (
+        pytest.raises(JobError, match=r"^cannot read .*none: No such file or directory$"),
+        RatesFile(tmp_path / "none").change(),
+    ):
+        pass

@@ -37,10 +37,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
     running = is_running(arguments.directory)
     file = RatesFile(arguments.directory)
-    rates = file.read()
-    if arguments.rate is not None:
-        _change(rates, arguments)
-        file.write(rates)
+    if arguments.rate is None:
+        rates = file.read()
+    else:
+        with file.change() as rates:
+            _change(rates, arguments)
     for line in _lines(rates):
         print(line)
     if arguments.rate is not None:

@@ -7,6 +7,7 @@ ended, links came, a commit made room, a time has come) asks for another dispatc
 from __future__ import annotations
 
 import asyncio
+from math import inf
 
 import msgspec
 
@@ -41,6 +42,7 @@ class Engine:
         self._visits: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._dispatch_due = False
+        self._next_opening = -inf
         self._samples: list[Sample] = []
         self._failure: BaseException | None = None
         self._done = asyncio.Event()
@@ -128,18 +130,26 @@ class Engine:
             self._timer.cancel()
             self._timer = None
         state, now = self.state, self.state.now()
-        while self._has_room() and state.total.next_time <= now:
+        while self._has_room() and self._opening() <= now:
             server = state.frontier.open_visit(now)
             if server is None:
                 break
+            self._next_opening = now + state.total.gap
             task = self._loop.create_task(self._visitor.visit(server))
             self._visits.add(task)
             task.add_done_callback(self._visit_done)
         if not self._visits and self._is_over():
             self._done.set()
         elif self._has_room() and (wakeup := state.frontier.wakeup()) is not None:
-            wait = max(wakeup, state.total.next_time) - now
+            wait = max(wakeup, self._opening()) - now
             self._timer = self._loop.call_later(max(wait, 0.001), self._dispatch_soon)
+
+    def _opening(self) -> float:
+        """Return the time before which no visit is opened.
+
+        Under a total rate there is one visit for each request that may go: others would connect only to find that it has gone.
+        """
+        return max(self._next_opening, self.state.total.next_time)
 
     def _has_room(self) -> bool:
         return len(self._visits) < self._throttle.connections and self.state.has_room()
@@ -152,6 +162,7 @@ class Engine:
 
     def _visit_done(self, task: asyncio.Task[None]) -> None:
         self._visits.discard(task)
+        self._next_opening = -inf  # it may have ended without a request
         if not task.cancelled() and (error := task.exception()):
             self._fail(error)
         self._dispatch_soon()

@@ -75,6 +75,11 @@ class Pace:
         """When the next request is due by the set-point alone. It may have passed; with no schedule it is minus infinity."""
         return self._slot
 
+    @property
+    def gap(self) -> float:
+        """The least seconds between two requests that the set-point allows; 0 without one."""
+        return self._law.gap
+
     def on_sent(self, now: float) -> None:
         """A request is sent.
 

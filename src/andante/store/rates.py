@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -82,8 +85,27 @@ class RatesFile:
                 f"{self._path} does not hold rates: {error}; it may be removed"
             ) from None
 
+    @contextmanager
+    def change(self) -> Iterator[Rates]:
+        """Give what the file says to be changed, and write it, while others who want the same wait.
+
+        Raises:
+            JobError: the file does not hold rates, or cannot be written; what was there stands.
+        """
+        try:
+            directory = os.open(self._path.parent, os.O_RDONLY)
+        except OSError as error:
+            raise JobError(f"cannot read {self._path.parent}: {error.strerror}") from None
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX)
+            rates = self.read()
+            yield rates
+            self.write(rates)
+        finally:
+            os.close(directory)
+
     def write(self, rates: Rates) -> None:
-        """Put the file in place as a whole.
+        """Put the file in place as a whole, whatever it says now.
 
         Raises:
             JobError: it cannot be written; what was there stands.
