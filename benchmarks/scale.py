@@ -74,11 +74,18 @@ def commit(frontier: Frontier, journal: Journal) -> None:
                 (
                     block.number,
                     server.key,
+                    block.grade,
                     block.size,
                     encode_done(block.done),
-                    encode_links(block.links or []),
+                    encode_links(links),
                 )
-                for server, block in changes.sealed
+                for server, block, links, is_new in changes.grown
+                if is_new
+            ],
+            grown=[
+                (block.size, encode_done(block.done), encode_links(links), block.number)
+                for _, block, links, is_new in changes.grown
+                if not is_new
             ],
             done=[(encode_done(block.done), block.number) for block in changes.progressed],
             finished=[(block.number,) for block in changes.finished],

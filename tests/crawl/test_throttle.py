@@ -7,7 +7,7 @@ from andante.crawl.settings import Settings
 from andante.crawl.throttle import Throttle, retry_after
 from andante.fetch import Failure, Outcome, Response
 from andante.flow import Pace
-from andante.frontier import Frontier
+from andante.frontier import Frontier, Measured
 from andante.observe import Stats
 from andante.store import Rates
 
@@ -318,7 +318,7 @@ def test_the_whole_crawl_has_a_sample_where_it_has_a_set_point():
 def test_idle_servers_are_forgotten_unless_they_are_in_trouble():
     crawl = Crawl()
     crawl.answer(crawl.a)
-    crawl.frontier.widen(crawl.a)
+    crawl.frontier.learn(crawl.a, Measured(0.1))
     for _ in range(7):
         crawl.answer(crawl.b, 503)
         crawl.time = crawl.b.next_time

@@ -26,7 +26,7 @@ def test_done_masks_survive_the_store(done):
 
 
 def test_a_block_is_done_when_all_its_urls_have_ended():
-    block = Block(1, links=[])
+    block = Block(1)
     assert [block.append(Link(target, 0)) for target in ("/a", "/b")] == [0, 1]
     block.finish(1)
     assert not block.is_done
@@ -35,11 +35,12 @@ def test_a_block_is_done_when_all_its_urls_have_ended():
 
 
 def test_a_sealed_block_takes_no_more():
-    block = Block(1, links=[])
+    block = Block(1)
     block.sealed = True
     with pytest.raises(AssertionError):
         block.append(Link("/a", 0))
 
 
 def test_repr_says_what_it_is():
-    assert repr(Block(7, size=3, done=0b101)) == "<Block 7: 2 of 3 done, on disk>"
+    stored = Block.from_disk(7, grade=0, size=3, done=0b101)
+    assert repr(stored) == "<Block 7: 2 of 3 done, on disk>"

@@ -57,6 +57,7 @@ class State:
             delay=settings.delay,
             per_server=1 if settings.per_server == "auto" else settings.per_server,
             per_address=settings.per_ip,
+            pipelined=settings.pipeline > 1,
         )
         self.total = Pace(set_point=settings.total_rate)
         self.cookies = Cookies() if settings.cookies else None

@@ -232,6 +232,8 @@ class Throttle:
         is_over = address is None or address.backoff is None or address.backoff.is_over(now)
         if is_over and not server.address.visits:
             self._addresses.pop(server.address, None)
+            if server not in self._servers:
+                self._state.frontier.cool(server)
 
     # Inside
 
@@ -241,7 +243,7 @@ class Throttle:
             set_point = self._rates.of(server.key, self._state.settings.rate)
             ceiling = Ceiling(self._state.job.learnt(server.key), now=now)
             flow = self._servers[server] = _ServerFlow(Gauge(set_point, now), ceiling, now)
-            flow.answered = server.wide  # it had been asked before it was forgotten
+            flow.answered = server.estimate is not None  # it had been asked before it was forgotten
             server.origin_pace.change(flow.set_point, now)
         return flow
 

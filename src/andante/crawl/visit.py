@@ -12,7 +12,7 @@ from andante.crawl.state import State
 from andante.crawl.throttle import Throttle
 from andante.fetch import Connection, Failure, Outcome, Response
 from andante.fetch.robots import BODY_MAX as ROBOTS_MAX
-from andante.frontier import Server, Task
+from andante.frontier import Measured, Server, Task
 
 _PARKED_MAX = 256
 """Connections that are kept open while their servers must wait, where the user has set no limit."""
@@ -41,28 +41,36 @@ class Visitor:
         """
         connection: Connection | None = None
         task: Task | None = None
+        measured = Measured()
         try:
             if not self._robots.is_wanted(server):
                 task = self._next_task(server)
                 if task is None:
                     return
-            connection = self._parked.take(server) or await self._connect(server)
+            connection = self._parked.take(server)
             if connection is None:
-                return
+                connection = await self._connect(server)
+                if connection is None:
+                    return
+                measured.connection_time = connection.connect_time + connection.tls_time
             while self._robots.is_wanted(server) and self._may_go_on(connection, server):
                 await self._read_robots(server, connection)
             if self._throttle.is_well(server):
                 self._state.frontier.widen(server)
             first, task = task, None
-            lanes = [self._lane(server, connection, first)]
+            lanes = [self._lane(server, connection, measured, first)]
             lanes += [
-                self._lane(server, connection) for _ in range(self._state.settings.pipeline - 1)
+                self._lane(server, connection, measured)
+                for _ in range(self._state.settings.pipeline - 1)
             ]
             await (lanes[0] if len(lanes) == 1 else asyncio.gather(*lanes))
         finally:
             if task is not None:
                 self._state.put_back(task)
             if connection is not None:
+                measured.served = connection.served
+                measured.is_used_up = not connection.is_reusable
+                self._state.frontier.learn(server, measured)
                 self._parked.put(server, connection)
             self._state.frontier.close_visit(server)
 
@@ -101,18 +109,20 @@ class Visitor:
             return None
         return opened
 
-    async def _lane(self, server: Server, connection: Connection, task: Task | None = None) -> None:
+    async def _lane(
+        self, server: Server, connection: Connection, measured: Measured, task: Task | None = None
+    ) -> None:
         """Send one request after another; with pipelining several lanes share the connection."""
         while self._may_go_on(connection, server) and not self._robots.is_wanted(server):
             task = task or self._next_task(server)
             if task is None:
                 return
-            await self._fetch(connection, task)
+            await self._fetch(connection, task, measured)
             task = None
         if task is not None:
             self._state.put_back(task)
 
-    async def _fetch(self, connection: Connection, task: Task) -> None:
+    async def _fetch(self, connection: Connection, task: Task, measured: Measured) -> None:
         state, server = self._state, task.server
         request = state.request(server, task.link.target)
         sent_at = self._throttle.sent(server)
@@ -132,6 +142,8 @@ class Visitor:
         if isinstance(result, Failure):
             self._ends.failure(task, result, found=found)
         else:
+            measured.responses += 1
+            measured.seconds += result.total
             page = self._ends.response(task, request, result, connection.address, found=found)
             if page is not None and state.deliver is not None:
                 await state.deliver(page)

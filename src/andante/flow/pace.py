@@ -76,6 +76,11 @@ class Pace:
         return self._slot
 
     @property
+    def pause(self) -> float:
+        """Seconds from a request to the next one, at least, by set-point and delay."""
+        return max(self._law.interval, self.delay)
+
+    @property
     def gap(self) -> float:
         """The least seconds between two requests that the set-point allows; 0 without one."""
         return self._law.gap

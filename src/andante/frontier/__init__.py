@@ -5,8 +5,21 @@ is a server, for a *visit*: one connection that takes URLs from its queue.
 """
 
 from andante.frontier.block import Block, Link
-from andante.frontier.frontier import Changes, Frontier, Task
+from andante.frontier.estimate import Estimate, Measured
+from andante.frontier.frontier import Changes, Frontier, Growth, Task
 from andante.frontier.seen import Seen
 from andante.frontier.server import Address, Server
 
-__all__ = ["Address", "Block", "Changes", "Frontier", "Link", "Seen", "Server", "Task"]
+__all__ = [
+    "Address",
+    "Block",
+    "Changes",
+    "Estimate",
+    "Frontier",
+    "Growth",
+    "Link",
+    "Measured",
+    "Seen",
+    "Server",
+    "Task",
+]

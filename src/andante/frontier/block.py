@@ -1,10 +1,13 @@
-"""The block: up to 1,000 URLs of one server, the one unit of bulk.
+"""The block: up to 1,000 URLs of one server and one grade, the one unit of bulk.
 
 A block is a row of the store; later it is what peers send each other. Every URL of a crawl has an address from birth, (block,
 index), by which it is marked done.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Self
 
 import msgspec
 import zstandard
@@ -31,40 +34,76 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Block(msgspec.Struct, eq=False, gc=False):
-    """URLs of one server, in order; their entries are in memory, on disk, or both."""
+    """URLs of one server, in order. Those before ``stored`` are on disk, those from ``base`` on in memory; the two may overlap."""
 
     number: int
+    grade: int = 0
+    """Of all its URLs: see `andante.frontier.queue.grade`."""
     size: int = 0
     done: int = 0
     """Bit i is set when URL i has ended."""
-    links: list[Link] | None = None
-    """None while they are on disk only."""
+    moved: int = 0
+    """Bit i is set when URL i waits elsewhere, under another grade."""
     sealed: bool = False
-    """It is in the store, or on its way there, and takes no more URLs."""
-
-    def __post_init__(self) -> None:
-        self.sealed = self.links is None
+    """It takes no more URLs."""
+    stored: int = 0
+    base: int = 0
+    links: list[Link] | None = None
+    """Those in memory; None: none of them are."""
+    next: Self | None = None
+    """The block behind it in the queue."""
 
     def __repr__(self) -> str:
-        where = "on disk" if self.links is None else "in memory"
+        where = "on disk" if self.base else "in memory"
         return f"<Block {self.number}: {self.done.bit_count()} of {self.size} done, {where}>"
+
+    @classmethod
+    def from_disk(cls, number: int, *, grade: int, size: int, done: int) -> Self:
+        """Return a block as it was stored, its links left there."""
+        return cls(number, grade, size, done, stored=size, base=size, sealed=size >= BLOCK_SIZE)
 
     @property
     def is_done(self) -> bool:
         """All its URLs have ended."""
         return self.done.bit_count() == self.size
 
+    @property
+    def waiting(self) -> int:
+        """URLs that have not ended."""
+        return self.size - self.done.bit_count()
+
     def append(self, link: Link) -> int:
-        """Add a URL to an open block; return its index."""
-        assert self.links is not None
+        """Add a URL; return its index."""
         assert not self.sealed
+        if self.links is None:
+            self.links = []
         self.links.append(link)
         self.size += 1
+        self.sealed = self.size >= BLOCK_SIZE
         return self.size - 1
 
     def finish(self, index: int) -> None:
         """Mark a URL as ended."""
         self.done |= 1 << index
+
+    def unstored(self) -> list[Link]:
+        """Return the links that are not on disk yet."""
+        return (self.links or [])[self.stored - self.base :]
+
+    def load(self, read: Callable[[Self], list[Link]]) -> list[Link]:
+        """Return all links, having read from disk those that are not in memory."""
+        if self.base:
+            self.links = read(self)[: self.base] + (self.links or [])
+            self.base = 0
+        assert self.links is not None
+        return self.links
+
+    def unload(self) -> int:
+        """Let go of the links that are on disk; return how many of them were in memory."""
+        freed = self.stored - self.base
+        self.links = self.unstored() or None
+        self.base = self.stored
+        return freed
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -72,15 +111,24 @@ _decode = msgspec.msgpack.Decoder(list[Link]).decode
 _compress = zstandard.ZstdCompressor(level=1).compress
 _decompress = zstandard.ZstdDecompressor().decompress
 
+_LENGTH = 4  # bytes before each packed part
+
 
 def encode_links(links: list[Link]) -> bytes:
-    """Pack and compress the URLs of a block: about 15 bytes each."""
-    return _compress(_encode(links))
+    """Pack and compress links of a block: about 15 bytes each. Parts that follow each other may be put together."""
+    packed = _compress(_encode(links))
+    return len(packed).to_bytes(_LENGTH, "little") + packed
 
 
 def decode_links(data: bytes) -> list[Link]:
-    """Unpack a block."""
-    return _decode(_decompress(data))
+    """Unpack the links of a block, one part or more."""
+    links: list[Link] = []
+    at = 0
+    while at < len(data):
+        start = at + _LENGTH
+        at = start + int.from_bytes(data[at:start], "little")
+        links += _decode(_decompress(data[start:at]))
+    return links
 
 
 def encode_done(done: int) -> bytes:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from heapq import heapify, heappop, heappush
-from itertools import count
+from itertools import count, repeat
 from math import inf
 from typing import NamedTuple
 
 import msgspec
 
 from andante import url as urls
-from andante.flow import Pace
 from andante.frontier.block import Block, Link
+from andante.frontier.estimate import Estimates, Measured
+from andante.frontier.lineup import Lineup
+from andante.frontier.policy import BreadthFirst, Policy
+from andante.frontier.queue import Read
+from andante.frontier.queue import grade as grade_of
 from andante.frontier.seen import Seen
-from andante.frontier.server import Address, Server
+from andante.frontier.server import Address, Server, Terms
 
 
 class Task(msgspec.Struct, frozen=True, gc=False):
@@ -33,11 +36,31 @@ class Task(msgspec.Struct, frozen=True, gc=False):
         return self.server.key + self.link.target
 
 
+class Growth(NamedTuple):
+    """New links of a block."""
+
+    server: Server
+    block: Block
+    links: list[Link]
+    is_new: bool
+    """The block is not in the store yet."""
+
+
+class _Place(NamedTuple):
+    """Where a URL waits."""
+
+    server: Server
+    block: Block
+    number: int
+    """Its index in the block."""
+    grade: int
+
+
 class Changes(NamedTuple):
     """What a commit must write of the frontier."""
 
-    sealed: list[tuple[Server, Block]]
-    """New blocks, with their links."""
+    grown: list[Growth]
+    """Blocks with new links."""
     progressed: list[Block]
     """Stored blocks of which more URLs have ended."""
     finished: list[Block]
@@ -47,51 +70,62 @@ class Changes(NamedTuple):
 
 
 class Frontier:
-    """Seen test, server queue and URL queues: breadth-first at both levels.
+    """Seen test, server queue and URL queues.
 
-    Choosing a server is O(log n): a heap of addresses keyed by the time when the address and one of its servers may both be asked, and
-    in each address a heap of servers. Whoever is visited is not in the heaps, so no server gets more than ``per_server`` visits and
-    no address more than that in all, by construction.
+    Choosing a server, and ranking it anew when links come, is O(log n): see `Lineup`. Servers that share an IP address stand in a line of their own, and their
+    address in the line of all. Whoever is visited is in none, so no server gets more than ``per_server`` visits, and no address more than that in
+    all, by construction. Visits are not pre-empted.
 
     Args:
-        load: reads the links of a stored block.
+        read: reads the links of a stored block.
+        policy: ranks the servers that are ready, and orders URLs.
+        patience: seconds after which a server that is ready is visited before those of higher rank.
         set_point: requests a minute to a server, and to an address; infinity: no bound.
         delay: least seconds from the end of a response to the next request.
         per_server: most visits to one server at once.
         per_address: politeness also by IP address.
-        resident_max: links kept in memory beyond the heads of the queues.
+        rescores: the scores of URLs that wait may change; it is remembered where each waits, about 300 bytes a URL.
+        pipelined: a connection has several requests under way.
+        resident_max: links kept in memory beyond those of servers being visited.
     """
 
     def __init__(
         self,
-        load: Callable[[Block], list[Link]],
+        read: Read,
         *,
+        policy: Policy | None = None,
+        patience: float = inf,
         set_point: float = inf,
         delay: float = 0.0,
         per_server: int = 1,
         per_address: bool = True,
+        rescores: bool = False,
+        pipelined: bool = False,
         resident_max: int = 50_000,
     ) -> None:
-        self._load_links = load
-        self._rate_of: Callable[[str], float] = lambda _: set_point
-        self._delay = delay
-        self._per_server = per_server
+        self._read_links = read
+        self._policy = policy or BreadthFirst()
+        self._patience = patience
         self._per_address = per_address
         self._resident_max = resident_max
+        self._estimates = Estimates(pipelined=pipelined)
+        self._terms = Terms(
+            set_point=set_point, delay=delay, per_server=per_server, estimates=self._estimates
+        )
         self.seen = Seen()
         self.servers: dict[str, Server] = {}
         self.queued = 0
         """URLs that wait."""
+        self._lineup: Lineup[Server | Address] = Lineup(self._rank, patience=patience)
         self._addresses: dict[str, Address] = {}
-        self._heap: list[tuple[float, int, Address]] = []
-        self._sequence = count()
+        self._waiting: dict[bytes, _Place] | None = {} if rescores else None
         self._numbers = count(1)
-        self._open: dict[int, tuple[Server, Block]] = {}
+        self._grown: dict[int, tuple[Server, Block]] = {}
         self._touched: dict[int, Block] = {}
         self._visits = 0
         self._fingerprints = bytearray()
         self._resident = 0
-        self._started = -inf
+        self._now = 0.0
 
     def __repr__(self) -> str:
         return f"<Frontier: {len(self.seen)} URLs known, {self.queued} queued on {len(self.servers)} servers>"
@@ -103,7 +137,10 @@ class Frontier:
 
     def server(self, key: str) -> Server:
         """Return the server of an origin, known or new."""
-        return self.servers.get(key) or self._new_server(key)
+        server = self.servers.get(key)
+        if server is None:
+            server = self.servers[key] = Server(key, self._terms)
+        return server
 
     # Links come in
 
@@ -116,26 +153,40 @@ class Frontier:
         asked: str = "",
         hops: int = 0,
         sitemap: bool = False,
+        scores: Iterable[float] | None = None,
     ) -> int:
-        """Queue those of the canonical URLs ``found`` that were never met; return how many. The rest is as in `Link`."""
+        """Queue those of the canonical URLs ``found`` that were never met; return how many.
+
+        ``scores`` say what each is worth, at least 0; that of one that waits already changes, where the frontier is made for it. The rest
+        is as in `Link`.
+        """
         added = 0
-        for url in found:
+        grades = repeat(0) if scores is None or not self._policy.by_score else map(grade_of, scores)
+        for url, grade in zip(found, grades, strict=False):
             fingerprint = urls.fingerprint(url)
             if not self.seen.add(fingerprint):
+                if self._waiting is not None:
+                    self._regrade(fingerprint, grade)
                 continue
             self._fingerprints += fingerprint
             key = urls.origin(url)
             server = self.server(key)
             link = Link(url[len(key) :], depth, referrer, asked, hops, sitemap)
-            block = server.append(link, self._next_number)
-            if block.size == 1:
-                self._open[block.number] = (server, block)
+            block = server.append(link, grade, self._next_number)
+            if block.size == block.stored + 1:
+                self._grown[block.number] = (server, block)
+            if self._waiting is not None:
+                self._waiting[fingerprint] = _Place(server, block, block.size - 1, grade)
             added += 1
-            if not server.listed:
-                self._list(server)
+            self._rank_again(server)
         self.queued += added
         self._resident += added
         return added
+
+    def rescore(self, url: str, score: float) -> None:
+        """The score of a URL is another now; that matters while it waits."""
+        if self._waiting is not None and self._policy.by_score:
+            self._regrade(urls.fingerprint(url), grade_of(score))
 
     def restore(self, blocks: Iterable[tuple[str, Block]], fingerprints: Iterable[bytes]) -> None:
         """Take over the blocks (by server key, in order) and the known fingerprints of a stored job."""
@@ -143,10 +194,7 @@ class Frontier:
             self.seen.add(fingerprint)
         last = 0
         for key, block in blocks:
-            server = self.server(key)
-            before = server.queued
-            server.restore([block])
-            self.queued += server.queued - before
+            self.queued += self.server(key).restore(block)
             last = max(last, block.number)
         self._numbers = count(last + 1)
         for server in self.servers.values():
@@ -154,63 +202,67 @@ class Frontier:
 
     def rest(self, now: float) -> None:
         """Ask each server, known or still to be met, nothing before its pause has passed: it may have been asked until now."""
-        self._started = now
+        self._terms.started = self._now = now
         for server in self.servers.values():
-            server.origin_pace.hold(now + self._pause(server.origin_pace))
+            if not server.is_cold:
+                server.origin_pace.hold(now + server.pause)
+            self._list_anew(server)
 
     def change_rates(self, rate_of: Callable[[str], float], now: float) -> None:
         """From now on servers have the set-points that ``rate_of`` gives for their keys, and addresses the highest of their servers'.
 
         All are put in their queues anew: with some millions of servers that takes seconds.
         """
-        self._rate_of = rate_of
-        self._heap.clear()
+        self._terms.rate_of = rate_of
         rates: dict[Address, float] = {}
         for server in self.servers.values():
+            if server.is_cold:
+                continue
             rate = rate_of(server.key)
             server.origin_pace.change(rate, now)
-            server.listed = False
-            server.address.waiting.clear()
-            server.address.listed = inf
             rates[server.address] = max(rate, rates.get(server.address, 0.0))
         for address, rate in rates.items():
             address.pace.change(rate, now)
         for server in self.servers.values():
-            self._list(server)
+            self._list_anew(server)
 
     # Visits
 
     def open_visit(self, now: float) -> Server | None:
-        """Choose the server that has been ready longest and count a visit to it; None when none is ready."""
-        while self._heap and self._heap[0][0] <= now:
-            key, _, address = heappop(self._heap)
-            if key != address.listed:
-                continue  # listed again since, under another time
-            address.listed = inf
-            server = self._pop_ready(address, now)
+        """Choose the server of the highest rank among those that are ready, and count a visit to it; None when none is ready."""
+        self._now = now
+        while (item := self._lineup.pop(now)) is not None:
+            server = self._chosen(item, now)
             if server is not None:
                 server.visits += 1
-                address.visits += 1
+                server.address.visits += 1
                 self._visits += 1
                 self._list(server)
-            self._list_address(address)
-            if server is not None:
+                self._list_address(server.address)
                 return server
         return None
 
     def wakeup(self) -> float | None:
         """Return the time before which `open_visit` has nothing; None while nothing waits for a time."""
-        return self._heap[0][0] if self._heap else None
+        wakeup = self._lineup.wakeup()
+        return None if wakeup == inf else wakeup
 
     def take(self, server: Server, now: float) -> Task | None:
         """Take the next URL of a visited server; None when it has none that is due."""
         if server.retries and (again := server.take_retry(now)):
             self.queued -= 1
             return Task(server, *again)
-        if taken := server.take(self._load):
+        if taken := server.take(self._read):
             self.queued -= 1
-            return Task(server, *taken)
+            task = Task(server, *taken)
+            if self._waiting is not None:
+                self._waiting.pop(urls.fingerprint(task.url), None)
+            return task
         return None
+
+    def learn(self, server: Server, visit: Measured) -> None:
+        """Take what a visit to a server has measured."""
+        server.estimate = self._estimates.learn(server.estimate, visit)
 
     def close_visit(self, server: Server) -> None:
         """A visit has ended; the server stands in the queue again if it has URLs."""
@@ -220,7 +272,15 @@ class Frontier:
         self._list(server)
         self._list_address(server.address)
 
-    def bind(self, server: Server, address: str, now: float) -> bool:
+    def cool(self, server: Server) -> None:
+        """The server was not asked for a while: forget what is only of use where it was, unless others share its address or it has a delay of its own."""
+        address = server.address
+        is_plain = address.shared is None and server.pause <= self._terms.pause
+        if is_plain and not server.visits and server.next_time <= self._now:
+            self._addresses.pop(address.key, None)
+            server.cool()
+
+    def bind(self, server: Server, key: str, now: float) -> bool:
         """The server was found at an IP address: from now on it shares the address's pace with the others there.
 
         Returns:
@@ -228,23 +288,14 @@ class Frontier:
         """
         if not self._per_address:
             return True
-        shared = self._addresses.get(address)
-        if shared is None:
-            self._addresses[address] = shared = self._new_address(server.address.pace.set_point)
-        old = server.address
-        if old is shared:
-            return shared.visits <= shared.limit
-        shared.pace.hold(old.pace.next_time)
-        if old.pace.set_point > shared.pace.set_point:
-            shared.pace.change(old.pace.set_point, now)
-        shared.visits += server.visits
-        old.visits -= server.visits
-        old.waiting = [entry for entry in old.waiting if entry[2] is not server]
-        heapify(old.waiting)
-        server.address = shared
-        server.listed = False
-        self._list(server)
-        return shared.visits <= shared.limit
+        old, address = server.address, self._addresses.get(key)
+        if address is None:
+            address = self._addresses[key] = self._terms.address(server.key) if old.key else old
+            address.key = key
+            address.only = server
+        if address is not old:
+            self._move(server, old, address, now)
+        return address.visits <= address.limit
 
     def widen(self, server: Server) -> None:
         """From now on the server may have as many visits at once as are allowed; until then it has one."""
@@ -271,89 +322,144 @@ class Frontier:
         server = task.server
         server.put_retry(due, task.block, task.index, task.link, attempts)
         self.queued += 1
-        if not server.listed:
-            self._list(server)
+        self._rank_again(server)
 
     # Commits
 
     def changes(self) -> Changes:
-        """Return what has changed since the last call; blocks that were open are sealed by it."""
-        sealed = []
-        for server, block in self._open.values():
-            block.sealed = True
-            if not block.is_done:
-                sealed.append((server, block))
-        progressed: list[Block] = []
-        finished: list[Block] = []
-        for number, block in self._touched.items():
-            if number not in self._open:
-                (finished if block.is_done else progressed).append(block)
+        """Return what has changed since the last call."""
+        grown, progressed, finished = [], [], []
+        for block in self._touched.values():
+            if block.is_done:
+                block.sealed = True
+                self._grown.pop(block.number, None)
+                self._resident -= block.size - block.base
+                if block.stored:
+                    finished.append(block)
+            elif block.number not in self._grown:
+                progressed.append(block)
+        for server, block in self._grown.values():
+            grown.append(Growth(server, block, block.unstored(), not block.stored))
+            block.stored = block.size
         fingerprints = bytes(self._fingerprints)
         self._fingerprints.clear()
-        self._open.clear()
+        self._grown.clear()
         self._touched.clear()
-        return Changes(sealed, progressed, finished, fingerprints)
+        return Changes(grown, progressed, finished, fingerprints)
 
     def committed(self, changes: Changes) -> None:
         """The changes are on disk: let go of what memory need not hold."""
-        for server, block in changes.sealed:
+        for server, block, _, _ in reversed(changes.grown):
             if self._resident <= self._resident_max:
                 return
-            if block.links is not None and server.blocks and block is not server.blocks[0]:
-                self._resident -= block.size
-                block.links = None
+            if not server.visits:
+                self._resident -= block.unload()
 
     # Inside
 
     def _next_number(self) -> int:
         return next(self._numbers)
 
-    def _new_address(self, rate: float) -> Address:
-        return Address(Pace(set_point=rate, delay=self._delay), self._per_server)
+    def _read(self, block: Block) -> list[Link]:
+        self._resident += block.base
+        return self._read_links(block)
 
-    def _new_server(self, key: str) -> Server:
-        rate = self._rate_of(key)
-        pace = Pace(set_point=rate, delay=self._delay)
-        pace.hold(self._started + self._pause(pace))
-        server = self.servers[key] = Server(key, self._new_address(rate), pace)
-        return server
+    def _regrade(self, fingerprint: bytes, grade: int) -> None:
+        """Let a URL that waits wait under another grade."""
+        assert self._waiting is not None
+        place = self._waiting.get(fingerprint)
+        if place is not None and place.grade != grade:
+            place.server.move(place.block, place.number, old=place.grade, new=grade)
+            self._waiting[fingerprint] = place._replace(grade=grade)
+            self._rank_again(place.server)
 
-    def _pause(self, pace: Pace) -> float:
-        return max(60 / pace.set_point, self._delay)
+    # Who waits where
 
-    def _load(self, block: Block) -> list[Link]:
-        self._resident += block.size
-        return self._load_links(block)
+    def _rank(self, item: Server | Address) -> float:
+        if isinstance(item, Server):
+            return self._policy.rank(item)
+        assert item.shared is not None
+        best = item.shared.first(self._now)
+        return -inf if best is None else self._policy.rank(best)
 
-    def _pop_ready(self, address: Address, now: float) -> Server | None:
-        if address.pace.next_time > now:
+    def _rank_again(self, server: Server) -> None:
+        """The queue of a server has changed."""
+        if not server.entry or server.rank is None:
+            self._list(server)
+            return
+        shared = server.address.shared if not server.is_cold else None
+        if shared is None:
+            self._lineup.rank_again(server)
+        elif shared.rank_again(server):
+            self._lineup.rank_again(server.address)
+
+    def _chosen(self, item: Server | Address, now: float) -> Server | None:
+        """Return the server to visit, of one that was at the head of the line; None when its time was put off while it waited."""
+        if isinstance(item, Server):
+            if item.next_time <= now and item.visits < item.limit:
+                return item
+            self._list(item)
             return None
-        while address.waiting and address.waiting[0][0] <= now:
-            server = heappop(address.waiting)[2]
-            server.listed = False
+        assert item.shared is not None
+        while item.pace.next_time <= now and (server := item.shared.pop(now)):
             if server.next_time <= now:
                 return server
-            self._list(server)  # its time was put off while it waited
+            self._list(server)
+        self._list_address(item)
         return None
 
     def _list(self, server: Server) -> None:
-        """Put a server among those that wait at its address, if it may be visited at some time."""
-        if server.listed or not server.queued or server.visits >= server.limit:
+        """Put a server among those that wait, if it may be visited at some time."""
+        if not server.queued or server.visits >= server.limit:
             return
-        ready = server.origin_pace.next_time
+        shared = None if server.is_cold else server.address.shared
+        ready = max(server.next_time if shared is None else server.own_time, self._now)
         if server.retries and len(server.retries) == server.queued:
             ready = max(ready, server.retries[0][0])
-        server.listed = True
-        heappush(server.address.waiting, (ready, next(self._sequence), server))
-        self._list_address(server.address)
+        if server.entry and server.ready_at <= ready:
+            return
+        if shared is None:
+            self._lineup.put(server, ready)
+        else:
+            shared.put(server, ready)
+            self._list_address(server.address)
 
     def _list_address(self, address: Address) -> None:
-        if not address.waiting or address.visits >= address.limit:
+        """Put an address that servers share in the line of all, or where it should stand now."""
+        if address.shared is None:
             return
-        ready = max(address.pace.next_time, address.waiting[0][0])
-        if ready < address.listed:
-            address.listed = ready
-            heappush(self._heap, (ready, next(self._sequence), address))
+        wakeup = address.shared.wakeup() if address.visits < address.limit else inf
+        if wakeup == inf:
+            self._lineup.remove(address)
+            return
+        ready = max(address.pace.next_time, wakeup, 0.0)
+        if not address.entry or address.ready_at > ready:
+            self._lineup.put(address, ready)
+
+    def _list_anew(self, server: Server) -> None:
+        shared = None if server.is_cold else server.address.shared
+        (self._lineup if shared is None else shared).remove(server)
+        self._list(server)
+
+    def _move(self, server: Server, old: Address, address: Address, now: float) -> None:
+        """Let a server move to another address, with what it owes to the old one."""
+        (self._lineup if old.shared is None else old.shared).remove(server)
+        if old.only is server:
+            self._addresses.pop(old.key, None)
+        old.visits -= server.visits
+        address.visits += server.visits
+        address.pace.hold(old.pace.next_time)
+        own = server.origin_pace.set_point
+        if own > address.pace.set_point:
+            address.pace.change(own, now)
+        server.address = address
+        if address.only is not None and address.only is not server:
+            other, address.only = address.only, None
+            address.shared = Lineup(self._policy.rank, patience=self._patience)
+            self._lineup.remove(other)
+            self._list(other)
+        self._list(server)
+        self._list_address(old)
 
 
 def remaining(server: Server, frontier: Frontier, now: float = inf) -> Iterator[Task]:

@@ -1,72 +1,148 @@
-"""A server and the queue of its URLs; an address and the servers behind it."""
+"""A server: the queue of its URLs, its pace, and what a visit to it is worth; an address, and the servers behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from heapq import heappop, heappush
+from collections.abc import Callable
+from math import inf
 
 from andante.flow.pace import Pace
-from andante.frontier.block import BLOCK_SIZE, Block, Link
+from andante.frontier.estimate import Estimate, Estimates
+from andante.frontier.lineup import Lineup
+from andante.frontier.queue import UrlQueue
+
+
+class Terms:
+    """What holds for all servers of a crawl.
+
+    Args:
+        set_point: requests a minute to a server, and to an address; infinity: no bound.
+        delay: least seconds from the end of a response to the next request.
+        per_server: most visits to one server at once.
+        estimates: what visits take.
+    """
+
+    def __init__(
+        self, *, set_point: float, delay: float, per_server: int, estimates: Estimates
+    ) -> None:
+        self.rate_of: Callable[[str], float] = lambda _: set_point
+        """Gives the set-point of a server by its key."""
+        self.pause = max(60 / set_point, delay)
+        """Seconds from request to request to a server that has no pace of its own yet."""
+        self.started = -inf
+        """When the crawl went on with servers that may have been asked until then."""
+        self.estimates = estimates
+        self._delay = delay
+        self._per_server = per_server
+
+    def pace(self, key: str) -> Pace:
+        """Return the pace of a server that is to be asked."""
+        pace = Pace(set_point=self.rate_of(key), delay=self._delay)
+        pace.hold(self.started + pace.pause)
+        return pace
+
+    def address(self, key: str) -> Address:
+        """Return an address of its own for a server."""
+        return Address(Pace(set_point=self.rate_of(key), delay=self._delay), self._per_server)
 
 
 class Address:
-    """What politeness by IP address is kept for: the servers that share one, and when it may be asked again.
+    """What politeness by IP address is kept for: when it may be asked again, and the servers that share it.
 
-    Before a server's name is resolved it has an address of its own.
+    Until a server's name is resolved it has an address of its own.
     """
 
-    __slots__ = ("limit", "listed", "pace", "visits", "waiting")
+    __slots__ = ("entry", "key", "limit", "only", "pace", "rank", "ready_at", "shared", "visits")
 
     def __init__(self, pace: Pace, limit: int) -> None:
+        self.key = ""
+        """IP address; empty: of a server that is not resolved yet."""
         self.pace = pace
         self.limit = limit
         """Most visits at once."""
         self.visits = 0
         """Visits open to it now."""
-        self.waiting: list[tuple[float, int, Server]] = []
-        """Heap of its servers that could be visited, by the time when each may be."""
-        self.listed = float("inf")
-        """The time under which the frontier's heap has it; infinity: not there."""
+        self.only: Server | None = None
+        """The server that is alone there."""
+        self.shared: Lineup[Server] | None = None
+        """Where there are several, those that wait."""
+        self.entry = 0
+        self.ready_at = 0.0
+        self.rank: float | None = None
 
 
-class Server:
-    """An origin: the URLs that wait for it, in order, and its pace."""
+class Server(UrlQueue):
+    """An origin: the URLs that wait for it, its pace, and what is expected of a visit to it.
+
+    Pace and address come when they are first needed, and go when it is cold: it has not been asked for a while, and is as if it never had been.
+    """
 
     __slots__ = (
-        "_at",
-        "address",
-        "blocks",
+        "_address",
+        "_pace",
+        "_terms",
+        "entry",
+        "estimate",
         "given_up",
         "key",
-        "listed",
-        "origin_pace",
-        "queued",
-        "retries",
+        "rank",
+        "ready_at",
         "visits",
         "wide",
     )
 
-    def __init__(self, key: str, address: Address, pace: Pace) -> None:
+    def __init__(self, key: str, terms: Terms) -> None:
+        super().__init__()
         self.key = key
         """Scheme, host and port: ``https://example.org``."""
-        self.address = address
-        self.origin_pace = pace
-        self.wide = False
-        """It may have more than one visit at once."""
-        self.visits = 0
-        self.queued = 0
-        """URLs that wait: in blocks or to be tried again."""
         self.given_up = ""
         """Why the crawl has given the server up; empty: it has not."""
-        self.blocks: list[Block] = []
-        """First in, first out; the last one may be open."""
-        self.retries: list[tuple[float, int, int, Block, Link, int]] | None = None
-        """Heap of URLs to be tried again: not before, address of the URL, block, link, attempts made."""
-        self.listed = False
-        self._at = 0  # the next URL of the first block
+        self.visits = 0
+        self.wide = False
+        """It may have more than one visit at once."""
+        self.estimate: Estimate | None = None
+        """What visits to it have taken; None: there was none."""
+        self.entry = 0
+        self.ready_at = 0.0
+        """When it is, or was last, ready to be visited."""
+        self.rank: float | None = None
+        self._terms = terms
+        self._pace: Pace | None = None
+        self._address: Address | None = None
 
     def __repr__(self) -> str:
         return f"<Server {self.key}: {self.queued} queued, {self.visits} visits, next at {self.next_time:.3f}>"
+
+    # When, and how many at once
+
+    @property
+    def origin_pace(self) -> Pace:
+        """Its own pace."""
+        if self._pace is None:
+            self._pace = self._terms.pace(self.key)
+        return self._pace
+
+    @property
+    def address(self) -> Address:
+        """Where it is, as far as that is known."""
+        if self._address is None:
+            self.address = self._terms.address(self.key)
+            self.address.only = self
+        assert self._address is not None
+        return self._address
+
+    @address.setter
+    def address(self, address: Address) -> None:
+        self._address = address
+
+    @property
+    def is_cold(self) -> bool:
+        """It has neither pace nor address."""
+        return self._pace is None and self._address is None
+
+    def cool(self) -> None:
+        """Forget pace and address."""
+        self._pace = self._address = None
+        self.wide = False
 
     @property
     def limit(self) -> int:
@@ -79,54 +155,45 @@ class Server:
         return self.visits > self.limit or self.address.visits > self.address.limit
 
     @property
+    def own_time(self) -> float:
+        """When its own time has come, whatever its address says."""
+        if self._pace is None:
+            return max(self._terms.started + self._terms.pause, 0.0)
+        return self._pace.next_time
+
+    @property
     def next_time(self) -> float:
         """When both its own time and its address's time have come."""
-        return max(self.origin_pace.next_time, self.address.pace.next_time)
+        if self._address is None:
+            return self.own_time
+        return max(self.own_time, self._address.pace.next_time)
 
-    def append(self, link: Link, number: Callable[[], int]) -> Block:
-        """Queue a URL; return its block. ``number`` gives a new block its number."""
-        block = self.blocks[-1] if self.blocks else None
-        if block is None or block.sealed or block.size >= BLOCK_SIZE:
-            block = Block(number(), links=[])
-            self.blocks.append(block)
-        block.append(link)
-        self.queued += 1
-        return block
+    # What a visit is worth
 
-    def restore(self, blocks: Iterable[Block]) -> None:
-        """Take over blocks from the store."""
-        self.blocks.extend(blocks)
-        self.queued = sum(block.size - block.done.bit_count() for block in self.blocks)
+    @property
+    def expected(self) -> Estimate:
+        """What is expected of the next connection to it."""
+        return self.estimate or self._terms.estimates.crawl
 
-    def take(self, load: Callable[[Block], list[Link]]) -> tuple[Block, int, Link] | None:
-        """Take the next URL that was never tried; None when there is none. ``load`` reads a block from disk."""
-        while self.blocks:
-            block = self.blocks[0]
-            if block.links is None:
-                block.links = load(block)
-            while self._at < block.size:
-                index = self._at
-                self._at += 1
-                if not block.done >> index & 1:
-                    self.queued -= 1
-                    return block, index, block.links[index]
-            if not block.sealed and block.size < BLOCK_SIZE:
-                return None  # links may still come
-            self.blocks.pop(0)
-            self._at = 0
-        return None
+    @property
+    def pause(self) -> float:
+        """Seconds from a request to the next one that its pace demands."""
+        return self._terms.pause if self._pace is None else self._pace.pause
 
-    def put_retry(self, due: float, block: Block, index: int, link: Link, attempts: int) -> None:
-        """Queue a URL that is to be tried again, not before ``due``."""
-        if self.retries is None:
-            self.retries = []
-        heappush(self.retries, (due, block.number, index, block, link, attempts))
-        self.queued += 1
+    @property
+    def pages(self) -> int:
+        """P: pages that the next visit takes. min(RequestsPerConnection, URLs that wait); where it must wait after each page, 1."""
+        expected = self.expected
+        if self.pause > expected.response_time:
+            return 1
+        return min(expected.requests, self.queued)
 
-    def take_retry(self, now: float) -> tuple[Block, int, Link, int] | None:
-        """Take a URL that is due to be tried again, with the attempts made."""
-        if not self.retries or self.retries[0][0] > now:
-            return None
-        _, _, index, block, link, attempts = heappop(self.retries)
-        self.queued -= 1
-        return block, index, link, attempts
+    @property
+    def seconds(self) -> float:
+        """T: seconds that these take of a connection. A visit of one page has its share of the connection, which is kept for the next ones."""
+        expected, estimates = self.expected, self._terms.estimates
+        pages = min(expected.requests, self.queued)
+        seconds = estimates.seconds(expected, pages)
+        if self.pause > expected.response_time:
+            return seconds / max(pages, 1)
+        return seconds

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from andante.flow import Learnt, Sample
-from andante.frontier import Block, Frontier, Link
+from andante.frontier import Block, Frontier, Growth, Link
 from andante.frontier.block import decode_done, decode_links, encode_done, encode_links
 from andante.frontier.seen import unpack
 from andante.page import Page
@@ -21,6 +21,8 @@ from andante.store.output import Output, OutputDamaged, Position, files, open_ou
 from andante.store.rates import RatesFile
 
 JOURNAL = "journal.sqlite"
+
+_NOTHING = ServerState()
 
 
 class Job:
@@ -56,7 +58,9 @@ class Job:
             raise
         self.seed_hosts: dict[str, bool | None] = self._meta.get("seed_hosts", {})
         """Hosts that the user gave, and whether they may be at addresses that are not public (None: not known yet); committed as it is."""
-        self._states = self._journal.servers()
+        self._states = {
+            key: state for key, state in self._journal.servers().items() if state != _NOTHING
+        }
         self._records: list[list[bytes]] = [[] for _ in self.outputs]
         self._ended: list[Ended] = []
         self._samples: list[Sample] = []
@@ -106,7 +110,12 @@ class Job:
         if not self._goes_on:
             return
         blocks = (
-            (row.server, Block(row.number, size=row.size, done=decode_done(row.done)))
+            (
+                row.server,
+                Block.from_disk(
+                    row.number, grade=row.grade, size=row.size, done=decode_done(row.done)
+                ),
+            )
             for row in self._journal.blocks()
         )
         frontier.restore(blocks, chain.from_iterable(map(unpack, self._journal.fingerprints())))
@@ -198,12 +207,14 @@ class Job:
         """
         self._meet(frontier)
         changes = frontier.changes()
-        sealed = [(server.key, block, encode_done(block.done)) for server, block in changes.sealed]
+        grown = [
+            (growth, growth.block.size, encode_done(growth.block.done)) for growth in changes.grown
+        ]
         batch = Batch(
             done=[(encode_done(block.done), block.number) for block in changes.progressed],
             finished=[(block.number,) for block in changes.finished],
             fingerprints=changes.fingerprints,
-            servers=[(key, self._states[key]) for key in self._changed],
+            servers=[(key, self._states.get(key, _NOTHING)) for key in self._changed],
             ended=self._ended,
             samples=self._samples,
             meta=meta | {"seed_hosts": dict(self.seed_hosts)},
@@ -214,7 +225,7 @@ class Job:
         self._samples = []
         self._changed = set()
         await asyncio.get_running_loop().run_in_executor(
-            self._thread, self._write, batch, sealed, records
+            self._thread, self._write, batch, grown, records
         )
         self.pending -= written
         frontier.committed(changes)
@@ -223,21 +234,22 @@ class Job:
         """Take up the servers met since the last commit."""
         new = len(frontier.servers) - self._met
         for key in islice(reversed(frontier.servers), new):
-            self._state(key)
             self._changed.add(key)
         self._met += new
 
     def _write(
-        self, batch: Batch, sealed: list[tuple[str, Block, bytes]], records: list[list[bytes]]
+        self, batch: Batch, grown: list[tuple[Growth, int, bytes]], records: list[list[bytes]]
     ) -> None:
         for output, chunk in zip(self.outputs, records, strict=True):
             output.append(chunk)
             output.sync()
         batch.meta["positions"] = self._positions()
-        batch.blocks = [
-            (block.number, server, block.size, done, encode_links(block.links or []))
-            for server, block, done in sealed
-        ]
+        for (server, block, links, is_new), size, done in grown:
+            packed = encode_links(links)
+            if is_new:
+                batch.blocks.append((block.number, server.key, block.grade, size, done, packed))
+            else:
+                batch.grown.append((size, done, packed, block.number))
         self._journal.commit(batch)
 
     def _key(self, output: Path) -> str:

@@ -16,7 +16,7 @@ import msgspec
 
 from andante.flow import Learnt, Sample
 
-FORMAT = 2
+FORMAT = 3
 """Version of the layout below, kept in ``user_version``."""
 
 SERIES_MAX = 60_480
@@ -26,7 +26,7 @@ _APPLICATION = 0x416E6474  # "Andt"
 
 _LAYOUT = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE block (number INTEGER PRIMARY KEY, server TEXT NOT NULL, size INTEGER NOT NULL, done BLOB NOT NULL, links BLOB NOT NULL);
+CREATE TABLE block (number INTEGER PRIMARY KEY, server TEXT NOT NULL, grade INTEGER NOT NULL, size INTEGER NOT NULL, done BLOB NOT NULL, links BLOB NOT NULL);
 CREATE TABLE seen (number INTEGER PRIMARY KEY, fingerprints BLOB NOT NULL);
 CREATE TABLE server (key TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE ended (number INTEGER PRIMARY KEY, outcomes BLOB NOT NULL);
@@ -64,6 +64,7 @@ class StoredBlock(msgspec.Struct, frozen=True):
 
     number: int
     server: str
+    grade: int
     size: int
     done: bytes
 
@@ -71,8 +72,10 @@ class StoredBlock(msgspec.Struct, frozen=True):
 class Batch(msgspec.Struct, kw_only=True):
     """What one commit writes, besides the outputs."""
 
-    blocks: list[tuple[int, str, int, bytes, bytes]] = []
-    """New blocks: number, server, size, done mask, links."""
+    blocks: list[tuple[int, str, int, int, bytes, bytes]] = []
+    """New blocks: number, server, grade, size, done mask, links."""
+    grown: list[tuple[int, bytes, bytes, int]] = []
+    """Stored blocks that have grown: size, done mask, the new links, number."""
     done: list[tuple[bytes, int]] = []
     """Done masks of stored blocks: mask, number."""
     finished: list[tuple[int]] = []
@@ -115,11 +118,13 @@ class Journal:
 
     def blocks(self) -> Iterator[StoredBlock]:
         """Return all blocks in the order of their numbers."""
-        rows = self._reader.execute("SELECT number, server, size, done FROM block ORDER BY number")
+        rows = self._reader.execute(
+            "SELECT number, server, grade, size, done FROM block ORDER BY number"
+        )
         return (StoredBlock(*row) for row in rows)
 
     def links(self, number: int) -> bytes:
-        """Return the packed links of a block."""
+        """Return the packed links of a block: all its parts, one behind the other."""
         (links,) = self._reader.execute(
             "SELECT links FROM block WHERE number = ?", (number,)
         ).fetchone()
@@ -171,7 +176,11 @@ class Journal:
         try:
             with db:
                 db.execute("BEGIN IMMEDIATE")
-                db.executemany("INSERT INTO block VALUES (?, ?, ?, ?, ?)", batch.blocks)
+                db.executemany("INSERT INTO block VALUES (?, ?, ?, ?, ?, ?)", batch.blocks)
+                db.executemany(
+                    "UPDATE block SET size = ?, done = ?, links = CAST(links || ? AS BLOB) WHERE number = ?",
+                    batch.grown,
+                )
                 db.executemany("UPDATE block SET done = ? WHERE number = ?", batch.done)
                 db.executemany("DELETE FROM block WHERE number = ?", batch.finished)
                 if batch.fingerprints:

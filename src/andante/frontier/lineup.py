@@ -1,0 +1,139 @@
+"""Those that wait to be chosen: first until each is ready, then for their turn by rank."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from itertools import count
+from math import inf
+from typing import Generic, Protocol, TypeVar
+
+_SLACK = 64
+"""Outdated entries that are left in a heap however small it is."""
+
+
+class Waiting(Protocol):
+    """What can wait in a `Lineup`; the attributes are the lineup's."""
+
+    entry: int
+    """Number of its entry; 0: it does not wait."""
+    ready_at: float
+    """When it is, or was, ready."""
+    rank: float | None
+    """Its rank among those that are ready; None: it is not."""
+
+
+Item = TypeVar("Item", bound=Waiting)
+
+
+class Lineup(Generic[Item]):
+    """A queue of those that wait, two heaps: by the time when each is ready, then by rank, the highest first.
+
+    Each operation costs O(log n). What is put again, or changes its rank, gets a new entry, and the old one is passed over when it comes up; where
+    these are more than the true ones, they are swept out.
+
+    Args:
+        rank: gives the rank of one that is ready. Among equals the first to be ready comes first.
+        patience: seconds after which one that is ready comes before all of higher rank.
+    """
+
+    __slots__ = ("_count", "_later", "_longest", "_numbers", "_patience", "_rank", "_ready")
+
+    def __init__(self, rank: Callable[[Item], float], *, patience: float = inf) -> None:
+        self._rank = rank
+        self._patience = patience
+        self._later: list[tuple[float, int, Item]] = []
+        self._ready: list[tuple[float, int, Item]] = []
+        self._longest: deque[tuple[float, Item]] = deque()  # those that are ready, in order
+        self._numbers = count(1)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def put(self, item: Item, ready_at: float) -> None:
+        """Let it wait from now on, to be ready at ``ready_at``, wherever it was in the queue before."""
+        if not item.entry:
+            self._count += 1
+        item.entry = number = next(self._numbers)
+        item.ready_at = ready_at
+        item.rank = None
+        self._push(self._later, ready_at, number, item)
+
+    def remove(self, item: Item) -> None:
+        """Let it wait no longer."""
+        if item.entry:
+            item.entry = 0
+            self._count -= 1
+
+    def rank_again(self, item: Item) -> bool:
+        """Something about it has changed; return whether its rank has."""
+        if item.rank is None or not item.entry:
+            return False
+        rank = self._rank(item)
+        if rank == item.rank:
+            return False
+        self._rise(item, rank)
+        return True
+
+    def first(self, now: float) -> Item | None:
+        """Return the one to be chosen now; None when none is ready."""
+        while self._later and self._later[0][0] <= now:
+            _, number, item = heappop(self._later)
+            if item.entry == number:
+                self._rise(item, self._rank(item))
+                if self._patience < inf:
+                    self._longest.append((item.ready_at, item))
+        while self._longest:
+            ready_at, item = self._longest[0]
+            if item.entry and item.rank is not None and item.ready_at == ready_at:
+                if ready_at < now - self._patience:
+                    return item
+                break
+            self._longest.popleft()
+        while self._ready:
+            _, number, item = self._ready[0]
+            if item.entry == number:
+                return item
+            heappop(self._ready)
+        return None
+
+    def pop(self, now: float) -> Item | None:
+        """Take the one to be chosen now out of the queue; None when none is ready."""
+        item = self.first(now)
+        if item is not None:
+            self.remove(item)
+        return item
+
+    def wakeup(self) -> float:
+        """Return the time before which none is ready; infinity when none waits."""
+        if self.first(-inf) is not None:
+            return -inf
+        while self._later and self._later[0][2].entry != self._later[0][1]:
+            heappop(self._later)
+        return self._later[0][0] if self._later else inf
+
+    def clear(self) -> None:
+        """Let none wait."""
+        for _, number, item in self._later + self._ready:
+            if item.entry == number:
+                item.entry = 0
+        self._later.clear()
+        self._ready.clear()
+        self._longest.clear()
+        self._count = 0
+
+    def _rise(self, item: Item, rank: float) -> None:
+        """Put it among those that are ready."""
+        item.rank = rank
+        item.entry = number = next(self._numbers)
+        self._push(self._ready, -rank, number, item)
+
+    def _push(
+        self, heap: list[tuple[float, int, Item]], key: float, number: int, item: Item
+    ) -> None:
+        if len(heap) > 2 * self._count + _SLACK:
+            heap[:] = [entry for entry in heap if entry[2].entry == entry[1]]
+            heapify(heap)
+        heappush(heap, (key, number, item))
