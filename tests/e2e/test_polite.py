@@ -278,6 +278,100 @@ def test_robots_txt_that_was_away_is_obeyed_when_it_is_back():
     uvloop.run(main())
 
 
+# robots.txt that has moved to another server
+
+
+def moved_robots(target):
+    """Return the answers of a server whose robots.txt has moved."""
+    return {"/": page("/1", "/2"), "/1": page(), "/2": page(), "/robots.txt": redirect(target)}
+
+
+def redirect(target):
+    return Reply(301, {"Location": target})
+
+
+def test_a_robots_txt_that_has_moved_is_asked_for_at_the_pace_of_its_new_server():
+    """Eight servers have theirs at one, which takes 0.1 s to answer: one request at a time, on as few connections."""
+
+    async def main():
+        async with Web() as web:
+            rules = robots("User-agent: *\nDisallow: /1\n")
+            target = await web.server(
+                {f"/{n}.txt": Reply(200, {}, rules.body, delay=0.1) for n in range(8)}
+            )
+            servers = [await web.server(moved_robots(f"{target.url}{n}.txt")) for n in range(8)]
+            async with Crawl(
+                [server.url for server in servers], rate="1200/min", allow_private=True
+            ) as pages:
+                assert len([page async for page in pages]) == 16
+            assert [sorted(server.paths) for server in servers] == [["/", "/2"]] * 8
+            assert len(target.visits) == 8
+            assert most_at_once(target.visits) == target.most_connections == 1
+            assert min(target.gaps) > 0.05 - SLACK
+
+    uvloop.run(main())
+
+
+def test_servers_whose_robots_txt_have_moved_to_each_other():
+    async def main():
+        async with Web() as web:
+            a, b = await web.server({}), await web.server({})
+            a.answers |= moved_robots(b.url + "a.txt") | {
+                "/b.txt": robots("User-agent: *\nDisallow: /2\n")
+            }
+            b.answers |= moved_robots(a.url + "b.txt") | {
+                "/a.txt": robots("User-agent: *\nDisallow: /1\n")
+            }
+            async with Crawl([a.url, b.url], rate="max") as pages:
+                assert len([page async for page in pages]) == 4
+            assert {"/", "/2", "/b.txt"} == set(a.paths)
+            assert {"/", "/1", "/a.txt"} == set(b.paths)
+
+    uvloop.run(main())
+
+
+def test_retry_after_holds_the_server_to_which_a_robots_txt_has_moved(tmp_path):
+    """The one whose robots.txt it is waits too; the others go on, and the crawl ends when it has its pages."""
+
+    async def main():
+        async with Web() as web:
+            target = await web.server(
+                {"/": page("/1"), "/1": page(), "/rules": Reply(429, {"Retry-After": "3600"})}
+            )
+            moved = await web.server(moved_robots(target.url + "rules"))
+            healthy = await web.server(
+                {"/": page(*map(str, range(6)))} | {f"/{n}": page() for n in range(6)}
+            )
+            async with Crawl(
+                [moved.url, target.url, healthy.url], rate="600/min", connections=1, max_pages=7
+            ) as pages:
+                found = [page.url async for page in pages]
+            assert sum(url.startswith(healthy.url) for url in found) >= 5
+            asked = next(at for at, visit in enumerate(target.visits) if visit.path == "/rules")
+            assert len(target.visits) == asked + 1
+            assert moved.paths == []
+
+    uvloop.run(main())
+
+
+def test_a_robots_txt_that_has_moved_to_a_dead_server_forbids_all(tmp_path):
+    async def main():
+        async with Web() as web:
+            moved = await web.server(moved_robots("http://127.0.0.99:1/robots.txt"))
+            settings = {
+                "job": tmp_path / "job",
+                "retry_wait": "10ms",
+                "set_aside": "50ms",
+                "set_asides": 1,
+                "allow_private": True,
+            }
+            async with Crawl([moved.url], rate="max", **settings) as pages:
+                assert [page async for page in pages] == []
+            assert ended(tmp_path)[moved.url][:2] == ("excluded", "robots-unreachable")
+
+    uvloop.run(main())
+
+
 # Servers that ask for time
 
 

@@ -6,7 +6,7 @@ from andante import url as urls
 from andante.crawl.ends import Ends
 from andante.crawl.state import State
 from andante.crawl.throttle import Throttle
-from andante.fetch import Failure, Response, Robots, RobotsReading
+from andante.fetch import Failure, Outcome, Response, Robots, RobotsReading
 from andante.frontier import Server, Task
 
 EXCLUSIONS = {
@@ -15,6 +15,9 @@ EXCLUSIONS = {
     "crawl-delay-too-long": "robots.txt asks for a longer Crawl-delay than `max_crawl_delay`",
 }
 """Reasons for exclusion that come from robots.txt."""
+
+
+_GIVEN_UP = Failure(Outcome.UNREACHABLE, "the server that it has moved to was given up")
 
 
 class RobotsBook:
@@ -44,9 +47,36 @@ class RobotsBook:
         """Return the URL to fetch now for the server's robots.txt; after a redirect it may be another server's."""
         return self._reading(server).url
 
-    def on_result(self, server: Server, result: Response | Failure, sent_at: float) -> None:
-        """Take what came when `url` was fetched at ``sent_at``."""
+    def is_at(self, server: Server, other: Server) -> bool:
+        """Tell whether the server's robots.txt is to be asked for at another one, or itself."""
+        return urls.origin(self.url(server)) == other.key
+
+    def send(self, server: Server) -> None:
+        """The server's robots.txt has moved to another server, which is asked for it at its next visit, at its own pace."""
+        frontier = self._state.frontier
+        other = frontier.server(urls.origin(self.url(server)))
+        if other.given_up:
+            self.on_result(server, _GIVEN_UP, self._state.now(), at=server)
+        else:
+            frontier.send(server, other)
+            self._state.wake()
+
+    def give_up(self, server: Server) -> None:
+        """A server was given up: those whose robots.txt has moved there have none that can be read."""
+        while sender := self._state.frontier.take_errand(server):
+            self.on_result(sender, _GIVEN_UP, self._state.now(), at=sender)
+
+    def on_result(
+        self, server: Server, result: Response | Failure, sent_at: float, *, at: Server
+    ) -> None:
+        """Take what came when ``at`` was asked for `url` at ``sent_at``."""
         robots = self._reading(server).on_result(result, now=self._state.now())
+        if at is not server:
+            unreachable = robots.unreachable if robots is not None else ""
+            self._throttle.read_robots(at, result, sent_at, unreachable=unreachable)
+        if self._state.frontier.is_absent(server):
+            self._state.frontier.back(server)
+            self._state.wake()
         if robots is None:
             return  # it has moved
         del self._readings[server]

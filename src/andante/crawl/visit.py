@@ -39,11 +39,12 @@ class Visitor:
         A server that must wait gives its place back: the connection is parked, and the server stands in the queue until its
         time comes. So no wait ever holds a worker or a connection slot.
         """
+        state = self._state
         connection: Connection | None = None
         task: Task | None = None
         measured = Measured()
         try:
-            if not self._robots.is_wanted(server):
+            if not state.frontier.has_errand(server) and not self._robots.is_wanted(server):
                 task = self._next_task(server)
                 if task is None:
                     return
@@ -53,26 +54,27 @@ class Visitor:
                 if connection is None:
                     return
                 measured.connection_time = connection.connect_time + connection.tls_time
-            while self._robots.is_wanted(server) and self._may_go_on(connection, server):
-                await self._read_robots(server, connection)
+            await self._do_errands(server, connection)
+            await self._see_to_robots(server, connection)
             if self._throttle.is_well(server):
-                self._state.frontier.widen(server)
+                state.frontier.widen(server)
             first, task = task, None
             lanes = [self._lane(server, connection, measured, first)]
             lanes += [
-                self._lane(server, connection, measured)
-                for _ in range(self._state.settings.pipeline - 1)
+                self._lane(server, connection, measured) for _ in range(state.settings.pipeline - 1)
             ]
             await (lanes[0] if len(lanes) == 1 else asyncio.gather(*lanes))
         finally:
             if task is not None:
-                self._state.put_back(task)
+                state.put_back(task)
+            if server.given_up:
+                self._robots.give_up(server)
             if connection is not None:
                 measured.served = connection.served
                 measured.is_used_up = not connection.is_reusable
-                self._state.frontier.learn(server, measured)
+                state.frontier.learn(server, measured)
                 self._parked.put(server, connection)
-            self._state.frontier.close_visit(server)
+            state.frontier.close_visit(server)
 
     def _may_go_on(self, connection: Connection, server: Server) -> bool:
         return connection.is_reusable and self._state.may_go(server)
@@ -148,45 +150,39 @@ class Visitor:
             if page is not None and state.deliver is not None:
                 await state.deliver(page)
 
-    async def _read_robots(self, server: Server, connection: Connection) -> None:
-        state = self._state
-        url, sent_at = self._robots.url(server), state.now()
-        if urls.origin(url) == server.key:
-            request = state.request(server, url[len(server.key) :])
-            self._throttle.sent(server)
-            try:
-                result = await connection.exchange(request, max_body=ROBOTS_MAX)
-            finally:
-                self._throttle.finished(server)
-        else:
-            result = await self._fetch_elsewhere(url)
-        if not _is_stale(result):
-            self._robots.on_result(server, result, sent_at)
+    async def _do_errands(self, server: Server, connection: Connection) -> None:
+        """Ask for what others need of the server: robots.txt that have moved to it."""
+        frontier = self._state.frontier
+        while self._may_go_on(connection, server) and (sender := frontier.take_errand(server)):
+            if not await self._read_robots(server, connection, of=sender):
+                frontier.send(sender, server)
 
-    async def _fetch_elsewhere(self, url: str) -> Response | Failure:
-        """Fetch a robots.txt that has moved to another server, at that server's pace."""
-        state = self._state
-        other = state.frontier.server(urls.origin(url))
-        where = urls.parts(url)
-        addresses = await state.client.resolve(where.host, where.port)
-        if isinstance(addresses, Failure):
-            return addresses
-        state.frontier.bind(other, addresses[0], state.now())
-        # Looked at again after each wait: others may have had the turn meanwhile.
-        while (wait := max(other.next_time, state.total.next_time) - state.now()) > 0:  # noqa: ASYNC110  # it waits for a time, not an event
-            await asyncio.sleep(wait)
-        self._throttle.sent(other)
+    async def _see_to_robots(self, server: Server, connection: Connection) -> None:
+        """Read the server's robots.txt if it is wanted; where it has moved to another server, one will be sent for it."""
+        while (
+            self._robots.is_wanted(server)
+            and server.queued
+            and not self._state.frontier.is_absent(server)
+            and self._may_go_on(connection, server)
+        ):
+            if self._robots.is_at(server, server):
+                await self._read_robots(server, connection, of=server)
+            else:
+                self._robots.send(server)
+
+    async def _read_robots(self, server: Server, connection: Connection, *, of: Server) -> bool:
+        """Ask a server for its robots.txt, or for another one's that has moved there; tell whether that was answered."""
+        state, sent_at = self._state, self._state.now()
+        request = state.request(server, self._robots.url(of)[len(server.key) :])
+        self._throttle.sent(server)
         try:
-            opened = await state.client.open(where.host, where.port, tls=where.scheme == "https")
-            if isinstance(opened, Failure):
-                return opened
-            try:
-                request = state.request(other, where.target)
-                return await opened.exchange(request, max_body=ROBOTS_MAX)
-            finally:
-                opened.close()
+            result = await connection.exchange(request, max_body=ROBOTS_MAX)
         finally:
-            self._throttle.finished(other)
+            self._throttle.finished(server)
+        if _is_stale(result):
+            return False
+        self._robots.on_result(of, result, sent_at, at=server)
+        return True
 
 
 def _is_stale(result: Response | Failure) -> bool:

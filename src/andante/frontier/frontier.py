@@ -119,6 +119,8 @@ class Frontier:
         self._lineup: Lineup[Server | Address] = Lineup(self._rank, patience=patience)
         self._addresses: dict[str, Address] = {}
         self._waiting: dict[bytes, _Place] | None = {} if rescores else None
+        self._errands: dict[Server, list[Server]] = {}
+        self._absent: set[Server] = set()
         self._numbers = count(1)
         self._grown: dict[int, tuple[Server, Block]] = {}
         self._touched: dict[int, Block] = {}
@@ -309,6 +311,38 @@ class Frontier:
         self._list(server)
         self._list_address(server.address)
 
+    # Errands
+
+    def send(self, server: Server, other: Server) -> None:
+        """What must be known of a server is at another one: it is not visited until someone there has done its errand, and has called `back`."""
+        self._absent.add(server)
+        self._errands.setdefault(other, []).append(server)
+        self._list_anew(server)
+        self._list(other)
+
+    def has_errand(self, server: Server) -> bool:
+        """Tell whether another server needs something of this one."""
+        return server in self._errands
+
+    def take_errand(self, server: Server) -> Server | None:
+        """Return a server that needs something of this one, which is visited; None when none does."""
+        senders = self._errands.get(server)
+        if senders is None:
+            return None
+        sender = senders.pop()
+        if not senders:
+            del self._errands[server]
+        return sender
+
+    def is_absent(self, server: Server) -> bool:
+        """Tell whether the server waits for an errand of its own."""
+        return server in self._absent
+
+    def back(self, server: Server) -> None:
+        """The errand of a server is done."""
+        self._absent.discard(server)
+        self._list(server)
+
     # URLs end
 
     def finish(self, task: Task) -> None:
@@ -410,11 +444,12 @@ class Frontier:
 
     def _list(self, server: Server) -> None:
         """Put a server among those that wait, if it may be visited at some time."""
-        if not server.queued or server.visits >= server.limit:
+        waits = server.queued and server not in self._absent
+        if not (waits or server in self._errands) or server.visits >= server.limit:
             return
         shared = None if server.is_cold else server.address.shared
         ready = max(server.next_time if shared is None else server.own_time, self._now)
-        if server.retries and len(server.retries) == server.queued:
+        if waits and server.retries and len(server.retries) == server.queued:
             ready = max(ready, server.retries[0][0])
         if server.entry and server.ready_at <= ready:
             return
