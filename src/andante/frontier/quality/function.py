@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite
+from math import isfinite, nan
 
 from andante.frontier.quality.base import Found
 
@@ -76,15 +76,12 @@ class Function:
             kind = type(error).__name__
             self._tell(kind, f"raised {kind} on {link.url}: {_line(error)}; such links count 0")
             return 0.0
-        try:
-            if isfinite(score) and score >= 0:
-                return float(score)
-            kind = "negative" if score < 0 and isfinite(score) else "not finite"
-        except (TypeError, ValueError, OverflowError):
-            kind = "not a number"
+        value = _number(score)
+        if isfinite(value) and value >= 0:
+            return value
         self._tell(
-            kind,
-            f"returned {_line(repr(score))} for {link.url}, which is {kind}; such links count 0",
+            "no score",
+            f"returned {_line(score)} for {link.url}, not a finite number of at least 0; such links count 0",
         )
         return 0.0
 
@@ -94,8 +91,16 @@ class Function:
             self._problem(f"quality {self._name} {message}")
 
 
+def _number(score: object) -> float:
+    try:
+        return nan if isinstance(score, str | bytes) else float(score)  # type: ignore[arg-type]
+    except Exception:  # whatever a user's class may raise
+        return nan
+
+
 def _line(value: object) -> str:
     try:
-        return " ".join(str(value).split())[:200]
-    except Exception:  # an error whose text is an error
-        return type(value).__name__
+        text = str(value) if isinstance(value, Exception) else repr(value)
+    except Exception:  # the same
+        text = f"a {type(value).__name__}"
+    return " ".join(text.split())[:200]

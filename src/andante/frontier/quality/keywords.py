@@ -47,6 +47,7 @@ class Keywords:
 
     def seeds(self, urls: Sequence[str]) -> list[float]:
         """Return 1 for each: the user means them."""
+        self._worth.update((fingerprint(url), 1.0) for url in urls)
         return [1.0] * len(urls)
 
     def page(self, url: str, found: Sequence[Found], *, text: str = "") -> list[float]:
@@ -61,9 +62,10 @@ class Keywords:
     def _link(self, link: Found, inherited: float) -> float:
         says = ANCHOR * self._share(link.anchor) + (1 - ANCHOR) * self._share(unquote(link.url))
         worth = INHERITED * inherited + (1 - INHERITED) * says
+        key = fingerprint(link.url)
+        worth = max(worth, self._worth.get(key, 0.0))
         if worth:
-            key = fingerprint(link.url)
-            worth = self._worth[key] = max(worth, self._worth.get(key, 0.0))
+            self._worth[key] = worth
         return worth
 
     def _share(self, text: str) -> float:

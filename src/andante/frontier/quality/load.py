@@ -66,12 +66,10 @@ def load(
     raise ValueError(_unknown(text))
 
 
-_PLAIN = tuple(name.partition(":")[0] for name in NAMES[:-1])
-
-
 def _unknown(text: str) -> str:
-    near = difflib.get_close_matches(text.partition(":")[0].strip().lower(), _PLAIN, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    known = {name.partition(":")[0]: name for name in NAMES[:-1]}
+    near = difflib.get_close_matches(text.partition(":")[0].lower(), known, n=1)
+    hint = f"; did you mean {known[near[0]]!r}?" if near else ""
     return f"unknown quality {text!r}{hint} (there are {', '.join(NAMES)})"
 
 
@@ -79,8 +77,9 @@ def _function(path: str) -> Callable[..., float]:
     try:
         function = resolve_name(path)
     except Exception as error:  # a user's module may raise anything
-        hint = f" ({_unknown(path)})" if "." not in path.partition(":")[0] else ""
-        raise ValueError(f"quality {path!r} cannot be imported: {error}{hint}") from error
+        hint = "" if "." in path else f"; {_unknown(path)}"
+        reason = " ".join(str(error).split())
+        raise ValueError(f"quality {path!r} cannot be imported: {reason}{hint}") from error
     if not callable(function):
         raise ValueError(  # noqa: TRY004  # the user's fault, not a caller's
             f"quality {path!r} is a {type(function).__name__}, not a function of a link"
