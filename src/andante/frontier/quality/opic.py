@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 
 from andante.frontier.quality.base import Found
 from andante.frontier.quality.graph import Graph
@@ -38,10 +38,8 @@ class Opic:
         self._graph = Graph()
         self._cash = array("d")
         self._history = array("d")
-        self._rich: list[
-            tuple[float, int]
-        ] = []  # heap of pages read: (-cash, number), by what it was when listed
-        self._listed: dict[int, float] = {}  # that cash, of those whose entry counts
+        self._rich: list[tuple[float, int]] = []  # heap of pages read: (-cash when listed, number)
+        self._listed = array("d")  # that cash, by number; 0: not listed, other entries are stale
         self._touched: set[int] = set()
 
     def seeds(self, urls: Sequence[str]) -> list[float]:
@@ -82,22 +80,24 @@ class Opic:
         if number == len(self._cash):
             self._cash.append(paid)
             self._history.append(0.0)
+            self._listed.append(0.0)
             self.virtual -= paid
         return number
 
     def _read(self, page: int) -> None:
-        cash, self._cash[page] = self._cash[page], 0.0
+        held, listed, is_read = self._cash, self._listed, self._graph.is_read
+        cash, held[page] = held[page], 0.0
         self._history[page] += cash
-        self._listed.pop(page, None)
+        listed[page] = 0.0
         links = self._graph.links(page)
         share = DAMPING * cash / len(links) if links else 0.0
         self.virtual += cash - share * len(links)
         for link in links:
-            self._cash[link] += share
-            if self._graph.is_read(link):
-                self._list(link)
-            else:
+            held[link] += share
+            if not is_read(link):
                 self._touched.add(link)
+            elif held[link] > 1.5 * listed[link]:
+                self._list(link)
 
     def _read_again(self, cash: float) -> None:
         """Read the richest of the pages in memory, as long as they hold so much."""
@@ -108,18 +108,21 @@ class Opic:
             self._read(page)
 
     def _list(self, page: int) -> None:
-        """List a page anew when it has grown by half: so the heap is nearly in order, and few entries in it are stale."""
-        cash = self._cash[page]
-        if cash > 1.5 * self._listed.get(page, 0.0):
-            self._listed[page] = cash
-            heappush(self._rich, (-cash, page))
+        """List a page with what it holds; only when it has grown by half, so that few entries are stale."""
+        self._listed[page] = self._cash[page]
+        heappush(self._rich, (-self._cash[page], page))
+        if len(self._rich) > 2 * len(self._graph.read):
+            self._rich = [
+                (-self._listed[page], page) for page in self._graph.read if self._listed[page]
+            ]
+            heapify(self._rich)
 
     def _richest(self) -> int | None:
         rich = self._rich
         while rich:
             listed, page = -rich[0][0], rich[0][1]
             cash = self._cash[page]
-            if self._listed.get(page) != listed:
+            if self._listed[page] != listed:
                 heappop(rich)
             elif cash > 1.1 * listed:
                 self._listed[page] = cash
