@@ -103,3 +103,45 @@ def test_size_is_limited(monkeypatch):
 def test_never_raises(body):
     parse_sitemap(body)
     parse_sitemap(b"<urlset><url><loc>" + body)
+
+
+def test_what_entries_state_wherever_in_them():
+    found = parse_sitemap(
+        b"""<urlset><url><lastmod>2024-05-31</lastmod><loc>http://h/1</loc><priority> 0.8 </priority></url>
+        <url><loc>http://h/2</loc></url>
+        <url><priority>1.5</priority><loc>http://h/3</loc><lastmod>yesterday</lastmod></url>
+        <url><loc>http://h/4</loc><priority>0</priority><x><priority>1</priority></x></url></urlset>"""
+    )
+    assert found.locs == [f"http://h/{n}" for n in (1, 2, 3, 4)]
+    assert found.lastmods == [1717113600.0, None, None, None]
+    assert found.priorities == [0.8, None, None, 0.0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"http://h/1\nhttp://h/2", b"<urlset><url><loc>http://h/1</loc><loc>http://h/2</loc><url>"],
+)
+def test_there_is_a_statement_for_each_url(body):
+    found = parse_sitemap(body)
+    assert found.lastmods == found.priorities == [None, None]
+    assert len(found.locs) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2024", 1704067200.0),
+        ("2024-05", 1714521600.0),
+        ("2024-05-31", 1717113600.0),
+        ("2024-05-31T08:00Z", 1717142400.0),
+        ("2024-05-31T08:00:00+02:00", 1717135200.0),
+        ("2024-05-31T08:00:00.5Z", 1717142400.5),
+        ("1960-01-01", -315619200.0),
+        ("", None),
+        ("31.5.2024", None),
+        ("2024-13", None),
+        ("0001-01-01T00:00+14:00", -62135647200.0),
+    ],
+)
+def test_dates_of_the_w3c(text, seconds):
+    assert sitemap.timestamp(text) == seconds

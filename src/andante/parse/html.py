@@ -1,4 +1,4 @@
-"""Links, base, title and robots directives of an HTML page.
+"""Links, base, title, texts and robots directives of an HTML page.
 
 Three ways lead to the same answer. Most pages are scanned by a tokenizer, as their tree makes no difference; the others are
 read into a tree by Lexbor; those whose tree could cost out of proportion are read token by token.
@@ -16,7 +16,7 @@ from andante.parse.references import href_value
 from andante.parse.robots_meta import Directives
 from andante.parse.scan import read_scanned
 from andante.parse.tokens import read_tokens
-from andante.parse.tree import fits_tree, read_tree
+from andante.parse.tree import Texts, fits_tree, read_tree
 
 __all__ = ["Document", "href_value", "parse_html"]
 
@@ -37,6 +37,10 @@ class Document(msgspec.Struct, kw_only=True):
     """Python codec of the bytes in ``hrefs``."""
     way: str
     """How the page was read: ``"scan"``, ``"tree"`` or ``"tokens"``."""
+    anchors: list[str]
+    """The text of each of ``hrefs``, white space folded; empty unless texts were wanted and a tree was made."""
+    text: str
+    """Title and body, white space folded; ``""`` unless texts were wanted and a tree was made."""
     _title: bytes | str
     """Source of the title, or its text."""
 
@@ -55,6 +59,7 @@ def parse_html(
     agent: str = "andante",
     drop_nofollow: bool = False,
     links_max: int = 10_000,
+    want_text: bool = False,
 ) -> Document:
     """Read a page.
 
@@ -64,6 +69,7 @@ def parse_html(
         agent: product token, in lower case, under which meta elements may speak to this crawler.
         drop_nofollow: leave out ``a`` and ``area`` elements with ``rel=nofollow``.
         links_max: most references taken; those after are left out.
+        want_text: also read what the page and its links say; it takes the time of a tree.
 
     Returns:
         The document. References are not resolved; order is that of the source, and in a tree that of the tree.
@@ -74,19 +80,23 @@ def parse_html(
         encoding = "utf-8"
     collector = Collector(agent=agent, drop_nofollow=drop_nofollow, links_max=links_max)
     way = "scan"
-    title: bytes | str | None = read_scanned(page, encoding, collector)
+    texts = Texts() if want_text else None
+    title: bytes | str | None = None if want_text else read_scanned(page, encoding, collector)
     if title is None and fits_tree(page):
         way = "tree"
         utf8 = page if encoding == "utf-8" else page.decode(encoding, "replace").encode()
-        title = read_tree(utf8, collector)
+        title = read_tree(utf8, collector, texts)
     elif title is None:
         way = "tokens"
         title = read_tokens(page, encoding, collector)
+    hrefs = list(dict.fromkeys(collector.hrefs))[:links_max]
     return Document(
-        hrefs=list(dict.fromkeys(collector.hrefs))[:links_max],
+        hrefs=hrefs,
         base=collector.base,
         robots=collector.robots,
         encoding=encoding,
         way=way,
+        anchors=[texts.anchors.get(href, "") for href in hrefs] if texts else [],
+        text=texts.page if texts else "",
         _title=title,
     )

@@ -6,6 +6,7 @@ one there are no entities to expand.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Literal
 from xml.parsers import expat
 
@@ -35,6 +36,10 @@ class Sitemap(msgspec.Struct, kw_only=True):
     """``urlset``, ``feed`` and ``text`` list pages, ``index`` lists sitemaps; ``none`` is no sitemap."""
     locs: list[str] = msgspec.field(default_factory=list)
     """The URLs as written, in order, at most ``MAX_ENTRIES``; not resolved, not checked."""
+    lastmods: list[float | None] = msgspec.field(default_factory=list)
+    """For each of ``locs`` the last change stated, seconds since 1970."""
+    priorities: list[float | None] = msgspec.field(default_factory=list)
+    """For each of ``locs`` the priority stated, 0 to 1."""
     problem: str = ""
     """Why the file was not read to its end, or ``""``. What came before counts."""
 
@@ -56,11 +61,25 @@ def _text(body: bytes) -> Sitemap:
     locs = [line for line in lines if line.startswith(("http://", "https://"))]
     if not locs:
         return Sitemap(problem="neither XML nor a list of URLs")
-    return Sitemap(kind="text", locs=locs[:MAX_ENTRIES], problem=_beyond(len(locs)))
+    problem = _beyond(len(locs))
+    locs = locs[:MAX_ENTRIES]
+    unstated: list[float | None] = [None] * len(locs)
+    return Sitemap(
+        kind="text", locs=locs, lastmods=unstated, priorities=unstated.copy(), problem=problem
+    )
 
 
 def _beyond(entries: int) -> str:
     return f"more than {MAX_ENTRIES} entries" if entries > MAX_ENTRIES else ""
+
+
+class _Entry(msgspec.Struct):
+    """What an entry states."""
+
+    first: int = 0
+    """Where its URLs begin."""
+    lastmod: float | None = None
+    priority: float | None = None
 
 
 class _StopError(Exception):
@@ -74,6 +93,7 @@ class _Reader:
         self._sitemap = Sitemap()
         self._path: list[str] = []
         self._text: list[str] | None = None
+        self._entry = _Entry()
 
     def read(self, body: bytes) -> Sitemap:
         parser = expat.ParserCreate(namespace_separator=" ")
@@ -105,7 +125,9 @@ class _Reader:
         self._path.append(local)
         if len(self._path) > _MAX_DEPTH:
             raise _StopError(f"elements nested more than {_MAX_DEPTH} deep")
-        if self._is_loc(local):
+        if len(self._path) == 2:
+            self._entry = _Entry(first=len(self._sitemap.locs))
+        if self._is_loc(local) or self._is_statement(local):
             self._text = []
             if "href" in attributes and attributes.get("rel", "alternate") == "alternate":  # Atom
                 self._text.append(attributes["href"])
@@ -116,17 +138,63 @@ class _Reader:
             return local == "link" and parent in {"item", "entry"}
         return local == "loc" and parent == _ENTRY.get(self._sitemap.kind)
 
+    def _is_statement(self, local: str) -> bool:
+        return (
+            local in {"lastmod", "priority"}
+            and len(self._path) == 3
+            and self._path[1] == _ENTRY.get(self._sitemap.kind)
+        )
+
     def _characters(self, text: str) -> None:
         if self._text is not None:
             self._text.append(text)
 
     def _end(self, _name: str) -> None:
-        self._path.pop()
+        local = self._path.pop()
+        if len(self._path) == 1:
+            self._state()
         if self._text is None:
             return
-        loc = "".join(self._text).strip()
+        text = "".join(self._text).strip()
         self._text = None
-        if loc:
-            if len(self._sitemap.locs) == MAX_ENTRIES:
-                raise _StopError(_beyond(MAX_ENTRIES + 1))
-            self._sitemap.locs.append(loc)
+        if local == "lastmod":
+            self._entry.lastmod = timestamp(text)
+        elif local == "priority":
+            self._entry.priority = _priority(text)
+        elif text:
+            self._take(text)
+
+    def _take(self, loc: str) -> None:
+        sitemap = self._sitemap
+        if len(sitemap.locs) == MAX_ENTRIES:
+            raise _StopError(_beyond(MAX_ENTRIES + 1))
+        sitemap.locs.append(loc)
+        sitemap.lastmods.append(None)
+        sitemap.priorities.append(None)
+
+    def _state(self) -> None:
+        """An entry has ended: what it states holds for the URLs in it, wherever in it they stand."""
+        for index in range(self._entry.first, len(self._sitemap.locs)):
+            self._sitemap.lastmods[index] = self._entry.lastmod
+            self._sitemap.priorities[index] = self._entry.priority
+
+
+def timestamp(text: str) -> float | None:
+    """Return seconds since 1970 from a W3C date and time (``2024``, ``2024-05``, ``2024-05-31T08:00+02:00``), or None.
+
+    What is left out is the earliest, and the time zone UTC.
+    """
+    padded = text + "-01-01"[len(text) - 4 :] if len(text) in {4, 7} else text
+    try:
+        moment = datetime.fromisoformat(padded)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _priority(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
