@@ -11,6 +11,7 @@ from andante.fetch import Failure, Response
 from andante.flow import PATIENCE, Again, Verdict
 from andante.frontier import Server, Task
 from andante.frontier.frontier import remaining
+from andante.frontier.quality import Found
 from andante.observe import Event
 from andante.page import Page
 from andante.store import Ended
@@ -48,6 +49,8 @@ class Ends:
         for url, target in state.job.redirects():
             self._redirects.add(url, target)
         self._offered: set[str] = set()
+        self._appraiser = state.appraiser
+        self._want_text = state.appraiser is not None and state.appraiser.wants_text
         self._want_title = state.deliver is not None or state.job.wants_title
 
     # Responses
@@ -89,14 +92,19 @@ class Ends:
         return self._page(task, page)
 
     def _page(self, task: Task, page: Page) -> Page | None:
-        reading = self._reader.read(page, want_title=self._want_title)
+        reading = self._reader.read(page, want_title=self._want_title, want_text=self._want_text)
         if reading.failure:
             self._fail(task, reading.failure.outcome, reading.failure.detail)
             return None
-        if not reading.directives.nofollow:
-            self.follow(page.links, depth=page.depth + 1, referrer=page.final_url)
+        links = [] if reading.directives.nofollow else page.links
+        if self._appraiser is None:
+            self.follow(links, depth=page.depth + 1, referrer=page.final_url)
+        else:
+            anchors, depth = reading.anchors, page.depth + 1
+            found = [Found(url, depth, page.final_url, anchors.get(url, "")) for url in links]
+            self._follow_best(task.url, found, depth=depth, text=reading.text)
         if reading.directives.noindex:
-            self.excluded(task, "noindex")
+            self._exclude(task, "noindex")
             return None
         self._state.job.write(page)
         self._state.frontier.finish(task)
@@ -106,21 +114,38 @@ class Ends:
 
     def follow(self, found: list[str], *, depth: int, referrer: str) -> None:
         """Offer links to the frontier: those in scope, and not too deep."""
+        fresh = self._fresh(found) if self._may_be_at(depth) else []
+        if fresh and self._state.frontier.offer(fresh, depth=depth, referrer=referrer):
+            self._state.wake()
+
+    def _follow_best(self, url: str, found: list[Found], *, depth: int, text: str = "") -> None:
+        """The same, with what each is worth by what was found with it at ``url``."""
+        assert self._appraiser is not None
+        if not self._may_be_at(depth):
+            found = []
+        elif self._appraiser.wants_all:
+            found = [link for link in found if self._state.scope.admits(link.url)]
+        else:
+            fresh = set(self._fresh([link.url for link in found]))
+            found = [link for link in found if link.url in fresh]
+        scores = self._appraiser.scores(url, found, text=text)
+        self._state.frontier.offer(
+            [link.url for link in found], depth=depth, referrer=url, scores=scores
+        )
+        self._state.wake()
+
+    def _may_be_at(self, depth: int) -> bool:
         limit = self._settings.max_depth
-        if limit is not None and depth > limit:
-            return
+        return limit is None or depth <= limit
+
+    def _fresh(self, found: list[str]) -> list[str]:
+        """Return the links in scope that were not offered lately."""
         offered = self._offered
         fresh = [url for url in found if url not in offered]
-        if not fresh:
-            return
         if len(offered) > _OFFERED_MAX:
             offered.clear()
         offered.update(fresh)
-        admits = self._state.scope.admits
-        if self._state.frontier.offer(
-            [url for url in fresh if admits(url)], depth=depth, referrer=referrer
-        ):
-            self._state.wake()
+        return [url for url in fresh if self._state.scope.admits(url)]
 
     def _redirect(self, task: Task, page: Page, location: bytes) -> None:
         state, link = self._state, task.link
@@ -148,6 +173,9 @@ class Ends:
         state.stats.redirected += 1
         state.job.end(Ended(task.url, "redirected", str(page.status), target))
         self._emit("fetch.completed", task, page, detail=target)
+        scores = None
+        if self._appraiser is not None:
+            scores = self._appraiser.scores(task.url, [Found(target, link.depth, task.url)])
         if state.frontier.offer(
             [target],
             depth=link.depth,
@@ -155,6 +183,7 @@ class Ends:
             asked=link.asked or task.url,
             hops=link.hops + 1,
             sitemap=link.sitemap,
+            scores=scores,
         ):
             state.wake()
 
@@ -163,12 +192,15 @@ class Ends:
         if sitemap.problem:
             self._fail(task, "bad-sitemap", sitemap.problem)
             return
-        self.excluded(task, "sitemap")
+        self._exclude(task, "sitemap")
+        urls_found = [link.url for link in sitemap.found]
         if sitemap.is_index:
             if not task.link.depth:
-                self._state.frontier.offer(sitemap.urls, depth=1, referrer=task.url, sitemap=True)
+                self._state.frontier.offer(urls_found, depth=1, referrer=task.url, sitemap=True)
+        elif self._appraiser is None:
+            self.follow(urls_found, depth=0, referrer=task.url)
         else:
-            self.follow(sitemap.urls, depth=0, referrer=task.url)
+            self._follow_best(task.url, sitemap.found, depth=0)
         self._state.wake()
 
     # Failures
@@ -208,15 +240,22 @@ class Ends:
             self._fail(task, reason, detail)
 
     def excluded(self, task: Task, reason: str, detail: str = "") -> None:
-        """The URL is not asked for, or its page not kept."""
+        """The URL is not asked for, or leads out of the crawl."""
+        if self._appraiser is not None:
+            self._appraiser.ended(task.url)
+        self._exclude(task, reason, detail)
+
+    # Inside
+
+    def _exclude(self, task: Task, reason: str, detail: str = "") -> None:
         self._state.frontier.finish(task)
         self._state.stats.excluded[reason] += 1
         self._state.job.end(Ended(task.url, "excluded", reason, detail))
         self._emit("url.excluded", task, reason=reason, detail=detail)
 
-    # Inside
-
     def _fail(self, task: Task, reason: str, detail: str) -> None:
+        if self._appraiser is not None:
+            self._appraiser.ended(task.url)
         self._state.frontier.finish(task)
         self._state.stats.failed[str(reason)] += 1
         self._state.job.end(Ended(task.url, "failed", str(reason), detail))

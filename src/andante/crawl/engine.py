@@ -61,7 +61,10 @@ class Engine:
         state = self.state
         self._take_rates()
         state.job.restore(state.frontier, now=state.now(), wall=state.wall())
-        state.frontier.offer(state.seeds, depth=0)
+        if state.appraiser is None:
+            state.frontier.offer(state.seeds, depth=0)
+        else:
+            state.appraiser.offer_seeds(state.seeds)
         self._emit("crawl.started")
         commits = self._loop.create_task(self._commit_regularly())
         watch = self._loop.create_task(self._watch())

@@ -140,6 +140,23 @@ class Settings:
         group="How fast",
     )
 
+    policy: str = _setting(
+        "Which server is visited next: breadth-first, performance, quality, capability, or MODULE:CLASS",
+        default="breadth-first",
+        group="What next",
+    )
+    quality: str | None = _setting(
+        "What a URL is worth, for policies that go by it: opic, pagerank, depth, keywords:TERM,TERM, sitemap, file:PATH or MODULE:FUNCTION [default: opic]",
+        default=None,
+        group="What next",
+    )
+    max_wait: float | None = _setting(
+        "Visit a server that may be asked within this time, whatever its rank [default: no bound]",
+        default=None,
+        unit=units.duration,
+        group="What next",
+    )
+
     ignore_robots: bool = _setting(
         "Do not ask for robots.txt, and do not obey it or meta robots", default=False, group="How"
     )

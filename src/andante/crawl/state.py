@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from math import inf
 
 from andante import url as urls
+from andante.crawl.appraiser import Appraiser
 from andante.crawl.settings import Settings
 from andante.fetch import Client, Cookies, RequestTemplate
 from andante.flow import Pace
-from andante.frontier import Frontier, Server, Task
+from andante.frontier import Frontier, Policy, Server, Task
+from andante.frontier.quality import Quality
 from andante.observe import Event, Stats
 from andante.page import Page
 from andante.store import Job
@@ -23,6 +26,8 @@ class State:
         seeds: canonical URLs to start from.
         deliver: takes each page, for the Python interface; None where nobody listens.
         emit: takes each event; None where nobody listens.
+        policy: chooses the servers; None: breadth-first.
+        quality: says what URLs are worth, where the policy goes by that.
         clock: gives the time in seconds that all waiting is measured by. The loop's own clock will not do: uvloop reads it
             once a turn, and a pause measured from the start of a long turn is too short.
         chance: gives numbers in [0, 1), for what must not happen to all crawls at once.
@@ -38,6 +43,8 @@ class State:
         seeds: Sequence[str],
         deliver: Callable[[Page], Awaitable[None]] | None = None,
         emit: Callable[[Event], None] | None = None,
+        policy: Policy | None = None,
+        quality: Quality | None = None,
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -53,12 +60,16 @@ class State:
         self.stats = Stats.from_dict(job.stats)
         self.frontier = Frontier(
             job.load,
+            policy=policy,
+            patience=inf if settings.max_wait is None else settings.max_wait,
+            rescores=quality is not None and quality.rescores,
             set_point=settings.rate,
             delay=settings.delay,
             per_server=1 if settings.per_server == "auto" else settings.per_server,
             per_address=settings.per_ip,
             pipelined=settings.pipeline > 1,
         )
+        self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None
         self.total = Pace(set_point=settings.total_rate)
         self.cookies = Cookies() if settings.cookies else None
         self.in_hand = 0

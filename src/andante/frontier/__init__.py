@@ -7,6 +7,7 @@ is a server, for a *visit*: one connection that takes URLs from its queue.
 from andante.frontier.block import Block, Link
 from andante.frontier.estimate import Estimate, Measured
 from andante.frontier.frontier import Changes, Frontier, Growth, Task
+from andante.frontier.policy import Policy
 from andante.frontier.seen import Seen
 from andante.frontier.server import Address, Server
 
@@ -19,6 +20,7 @@ __all__ = [
     "Growth",
     "Link",
     "Measured",
+    "Policy",
     "Seen",
     "Server",
     "Task",

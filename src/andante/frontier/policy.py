@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Protocol
 
 from andante.frontier.server import Server
+
+SLOW = 1e-4
+"""Seconds a rank, in the mean of the first ones, above which the user is told."""
+
+_CALLS = 1_000
 
 
 class Policy(Protocol):
@@ -61,9 +69,99 @@ class Capability:
         return server.worth(server.pages) / server.seconds
 
 
-POLICIES: dict[str, type[Policy]] = {
+POLICIES: dict[str, Callable[[], Policy]] = {
     "breadth-first": BreadthFirst,
     "performance": PerformanceFirst,
     "quality": QualityFirst,
     "capability": Capability,
 }
+
+
+class Checked:
+    """A user's policy: what is wrong with it is told once for each kind of fault, and the crawl goes on.
+
+    Args:
+        policy: the user's.
+        name: what messages call it.
+        problem: is called with a message of one line.
+        clock: seconds, to measure it; None: it is not measured.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        name: str,
+        problem: Callable[[str], None],
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.by_score = bool(policy.by_score)
+        self._policy = policy
+        self._name = name
+        self._problem = problem
+        self._clock = clock
+        self._kinds: set[str] = set()
+        self._calls = 0
+        self._seconds = 0.0
+
+    def rank(self, server: Server) -> float:
+        """Return the policy's rank; 0 where it has none to give."""
+        if self._clock is None or self._calls >= _CALLS:
+            return self._rank(server)
+        began = self._clock()
+        rank = self._rank(server)
+        self._seconds += self._clock() - began
+        self._calls += 1
+        if self._calls == _CALLS and self._seconds > SLOW * _CALLS:
+            self._tell(
+                "slow",
+                f"is slow: {1e3 * self._seconds / _CALLS:.1f} ms a server, in which nothing else is done",
+            )
+        return rank
+
+    def _rank(self, server: Server) -> float:
+        try:
+            rank = float(self._policy.rank(server))
+        except Exception as error:  # whatever a user's class may raise
+            reason = " ".join(str(error).split())[:200]
+            self._tell(
+                type(error).__name__,
+                f"raised {type(error).__name__} on {server.key}: {reason}; its rank counts 0",
+            )
+            return 0.0
+        if rank != rank:
+            self._tell("no number", f"gave {server.key} a rank that is no number; it counts 0")
+            return 0.0
+        return rank
+
+    def _tell(self, kind: str, message: str) -> None:
+        if kind not in self._kinds:
+            self._kinds.add(kind)
+            self._problem(f"policy {self._name} {message}")
+
+
+def load(
+    name: str, *, problem: Callable[[str], None], clock: Callable[[], float] | None = None
+) -> Policy:
+    """Return the policy that a user asks for: one of `POLICIES`, or a class by ``module:class``, which is called without arguments.
+
+    Raises:
+        ValueError: there is none, in one line.
+    """
+    if name in POLICIES:
+        return POLICIES[name]()
+    if ":" not in name:
+        near = difflib.get_close_matches(name, POLICIES, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ValueError(
+            f"unknown policy {name!r}{hint} (there are {', '.join(POLICIES)} and MODULE:CLASS)"
+        )
+    try:
+        policy = resolve_name(name)()
+    except Exception as error:  # a user's module may raise anything
+        reason = " ".join(str(error).split())
+        raise ValueError(f"policy {name!r} cannot be made: {reason}") from error
+    missing = [part for part in ("rank", "by_score") if not hasattr(policy, part)]
+    if missing:
+        raise ValueError(f"policy {name!r} has no {' and no '.join(missing)}")
+    return Checked(policy, name=name, problem=problem, clock=clock)
