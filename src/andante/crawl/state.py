@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from andante import url as urls
 from andante.crawl.settings import Settings
-from andante.fetch import Client, Cookies, RequestTemplate
+from andante.fetch import Connector, Cookies, RequestTemplate
 from andante.flow import Pace
 from andante.frontier import Frontier, Server, Task
 from andante.observe import Event, Stats
@@ -25,6 +25,7 @@ class State:
         emit: takes each event; None where nobody listens.
         clock: gives the time in seconds that all waiting is measured by. The loop's own clock will not do: uvloop reads it
             once a turn, and a pause measured from the start of a long turn is too short.
+        epoch: time of day at which the clock was 0, seconds since 1970; None: ask the machine.
         chance: gives numbers in [0, 1), for what must not happen to all crawls at once.
     """
 
@@ -33,12 +34,13 @@ class State:
         settings: Settings,
         *,
         job: Job,
-        client: Client,
+        client: Connector,
         scope: urls.Scope,
         seeds: Sequence[str],
         deliver: Callable[[Page], Awaitable[None]] | None = None,
         emit: Callable[[Event], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        epoch: float | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.settings = settings
@@ -67,7 +69,7 @@ class State:
         self.wake: Callable[[], None] = lambda: None
         """Asks the engine to look again which servers may be visited."""
         self._requests = RequestTemplate(user_agent=settings.user_agent, headers=settings.header)
-        self._epoch = time.time() - clock()
+        self._epoch = time.time() - clock() if epoch is None else epoch
 
     def wall(self) -> float:
         """Return the time of day: seconds since 1970."""
