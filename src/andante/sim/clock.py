@@ -29,9 +29,7 @@ class Deadlock(RuntimeError):  # noqa: N818  # the field's term
 class Inline(Executor):
     """An executor that does the work at once, in the thread that asks."""
 
-    def submit(
-        self, fn: Callable[..., T], /, *arguments: Any, **keywords: Any
-    ) -> Future[T]:
+    def submit(self, fn: Callable[..., T], /, *arguments: Any, **keywords: Any) -> Future[T]:
         """Call; return what came of it."""
         future: Future[T] = Future()
         try:

@@ -11,6 +11,8 @@ from math import inf
 
 import msgspec
 
+from andante.sim.ranges import SPEED, TIME, check
+
 
 class MachineTraits(msgspec.Struct, frozen=True, kw_only=True):
     """What the crawling machine is like: without limits unless said."""
@@ -23,6 +25,10 @@ class MachineTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of processor for a response, for each open connection."""
     downlink: float = inf
     """Bytes a second."""
+
+    def __post_init__(self) -> None:
+        times = ("cpu_per_page", "cpu_per_open", "cpu_per_connection")
+        check(self, {"downlink": SPEED} | dict.fromkeys(times, TIME))
 
     @property
     def is_unlimited(self) -> bool:

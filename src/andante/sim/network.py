@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from andante.fetch import Connection, Failure, Limits, Outcome
 from andante.sim.machine import Machine
@@ -12,7 +13,7 @@ from andante.sim.server import Server
 from andante.sim.transport import SimulatedTransport
 
 
-class Arrival(NamedTuple):
+class Arrival(msgspec.Struct, frozen=True, gc=False):
     """A request as it was sent."""
 
     time: float

@@ -7,7 +7,28 @@ from random import Random
 
 import msgspec
 
+from andante.sim.ranges import ABOVE_ZERO, COUNT, SHARE, SPEED, TIME, Range, check, check_shares
 from andante.sim.server import Meter, Traits
+
+_RANGES = {
+    "rtt": ABOVE_ZERO,
+    "service_time": TIME,
+    "spread": Range(0, 5),
+    "sigma": Range(0, 5),
+    "workers": COUNT,
+    "bandwidth": SPEED,
+    "one_request": SHARE,
+    "hundred_requests": SHARE,
+    "keep_alive": ABOVE_ZERO,
+    "errors": SHARE,
+    "resets": SHARE,
+    "silences": SHARE,
+    "dead": SHARE,
+    "meter_requests": COUNT,
+    "meter_period": ABOVE_ZERO,
+    "meter_hold": ABOVE_ZERO,
+    "crawl_delay": TIME,
+}
 
 
 class Population(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,13 +71,18 @@ class Population(msgspec.Struct, frozen=True, kw_only=True):
     crawl_delay: float = 0.0
     """Crawl-delay of their robots.txt; 0: there is none."""
 
+    def __post_init__(self) -> None:
+        check(self, _RANGES)
+        check_shares(self, "one_request", "hundred_requests")
+        check_shares(self, "errors", "resets", "silences")
+
     def draw(self, count: int, *, seed: int, alive: int = 0) -> list[Traits]:
         """Return the servers, the first ``alive`` of them not dead; the same seed, the same servers."""
         random = Random(f"servers {seed}")
         return [self._one(random, may_be_dead=number >= alive) for number in range(count)]
 
     def _one(self, random: Random, *, may_be_dead: bool) -> Traits:
-        mu = -self.spread**2 / 2
+        mu = -(self.spread**2) / 2
         rtt = self.rtt * random.lognormvariate(mu, self.spread)
         service_time = self.service_time * random.lognormvariate(mu, self.spread)
         kind, between, life = random.random(), random.randint(2, 99), random.random()

@@ -88,7 +88,14 @@ class Server:
         seed: of its chances.
     """
 
-    def __init__(self, traits: Traits, pages: Callable[[str], bytes | None], *, address: str = "192.0.2.1", seed: object = 0) -> None:
+    def __init__(
+        self,
+        traits: Traits,
+        pages: Callable[[str], bytes | None],
+        *,
+        address: str = "192.0.2.1",
+        seed: object = 0,
+    ) -> None:
         self.traits = traits
         self.address = address
         self._pages = pages

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
 
 import msgspec
 
@@ -21,10 +21,13 @@ from andante.sim.web import Web
 EPOCH = 1_577_836_800.0
 """Time of day at which every simulation begins: 2020-01-01 00:00 UTC, seconds since 1970."""
 
+_NEVER = 1e12
+"""Commit interval of a job in memory, seconds: once, at the end."""
+
 _ENDINGS = {"fetch.completed", "fetch.failed", "fetch.retried", "url.excluded"}
 
 
-class Ended(NamedTuple):
+class Ended(msgspec.Struct, frozen=True, gc=False):
     """A URL that ended, or that will be tried again."""
 
     time: float
@@ -58,8 +61,8 @@ class Record(msgspec.Struct, kw_only=True):
 
     def trace(self) -> bytes:
         """Return all that was asked and all that came of it, as text: the same for the same seed."""
-        lines = [f"{time!r} {server} {target} {number}" for time, server, target, number in self.arrivals]
-        lines += [f"{time!r} {url} {outcome} {again:d}" for time, url, outcome, again in self.ended]
+        lines = [f"{e.time!r} {e.server} {e.target} {e.connection}" for e in self.arrivals]
+        lines += [f"{e.time!r} {e.url} {e.outcome} {e.again:d}" for e in self.ended]
         return "\n".join([*lines, repr(self.stats.to_dict())]).encode()
 
 
@@ -86,7 +89,7 @@ class Simulation:
         store: Path | None = None,
     ) -> None:
         self._web = web
-        self._settings = settings
+        self._settings = settings if store else replace(settings, commit_interval=_NEVER)
         self._seeds = list(seeds) or web.seeds
         self._seed = seed
         self._machine = machine or MachineTraits()
@@ -101,7 +104,8 @@ class Simulation:
         return run(self._run())
 
     async def _run(self) -> Record:
-        settings, now = self._settings, asyncio.get_running_loop().time
+        now = asyncio.get_running_loop().time
+        settings = self._settings
         machine = None if self._machine.is_unlimited else Machine(self._machine)
         servers = self._web.serving()
         network = Network(

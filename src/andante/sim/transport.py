@@ -142,7 +142,10 @@ def _pieces(reply: Reply) -> list[tuple[float, bytes]]:
     size = ceil(len(reply.body) / count)
     pieces = [(reply.starts, reply.head)]
     pieces += [
-        (reply.starts + seconds * (number + 1) / count, reply.body[number * size : (number + 1) * size])
+        (
+            reply.starts + seconds * (number + 1) / count,
+            reply.body[number * size : (number + 1) * size],
+        )
         for number in range(count)
     ]
     return pieces

@@ -19,6 +19,7 @@ import msgspec
 
 from andante.sim.graph import deal, graph
 from andante.sim.pagerank import pagerank
+from andante.sim.ranges import COUNT, SHARE, Range, check
 from andante.sim.server import Server, Traits
 
 _FILLER = b"<p>" + b"Andante, at a walking pace. " * 4_000
@@ -55,6 +56,33 @@ class WebTraits(msgspec.Struct, frozen=True, kw_only=True):
     tarpit_doors: int = 10
     """Pages of the web that link to each tarpit."""
 
+    def __post_init__(self) -> None:
+        check(self, _RANGES)
+        if self.pages < self.servers:
+            raise ValueError(
+                f"pages: {self.pages} are too few: each of the {self.servers} servers has at least one"
+            )
+        if self.seeds > self.servers:
+            raise ValueError(
+                f"seeds: {self.seeds} are too many: each is on a server of its own, of {self.servers}"
+            )
+
+
+_RANGES = {
+    "servers": COUNT,
+    "pages": COUNT,
+    "links": Range(0, 1_000),
+    "locality": SHARE,
+    "popularity": Range(0, 1, is_open_above=True),
+    "server_exponent": Range(0, 10),
+    "size": Range(0, 1_000_000),
+    "size_sigma": Range(0, 5),
+    "seeds": COUNT,
+    "tarpits": Range(0),
+    "tarpit_links": COUNT,
+    "tarpit_doors": COUNT,
+}
+
 
 class Web:
     """A simulated web; `andante.sim.network.Network` connects to it.
@@ -80,9 +108,13 @@ class Web:
             popularity=traits.popularity,
             random=random,
         )
-        mu = -traits.size_sigma**2 / 2
+        mu = -(traits.size_sigma**2) / 2
         self._sizes = array(
-            "d", (traits.size * random.lognormvariate(mu, traits.size_sigma) for _ in range(traits.pages))
+            "d",
+            (
+                traits.size * random.lognormvariate(mu, traits.size_sigma)
+                for _ in range(traits.pages)
+            ),
         )
         self._doors: dict[int, list[str]] = {}
         for tarpit in range(traits.servers, traits.servers + traits.tarpits):
@@ -92,7 +124,9 @@ class Web:
         self._qualities: Sequence[float] | None = None
 
     def __repr__(self) -> str:
-        return f"<Web: {self.traits.pages} pages on {self.traits.servers} servers, seed {self._seed}>"
+        return (
+            f"<Web: {self.traits.pages} pages on {self.traits.servers} servers, seed {self._seed}>"
+        )
 
     # For experiments
 
@@ -156,8 +190,12 @@ class Web:
             page = self._page(server, target)
             if page is None:
                 return None
+            # Relative, as most links of the web are.
+            folder = "p/" if page == first else ""
             hrefs = [
-                _target(to - first) if first <= to < after else self.url(to)
+                f"{folder}{to - first}.html"
+                if first < to < after
+                else ("/" if to == first else self.url(to))
                 for to in self._links[page]
             ]
             return _html([*hrefs, *self._doors.get(page, ())], self._sizes[page])
