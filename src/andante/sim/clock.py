@@ -3,7 +3,7 @@
 Rules:
 
 1. `VirtualLoop.time` begins at 0 and stands still while anything is ready to run; when nothing is, it jumps to the next timer.
-2. Callbacks run in the order of their times, those of one time in the order they were made.
+2. Callbacks run in the order of their times, those of one time in an order that is the same in each run.
 3. Work for other threads is done at once, in no virtual time.
 4. There are no sockets, pipes or signals: nothing that happens outside can be seen. So when nothing is ready and no timer is set, nothing will
    ever happen again, and the loop says so.

@@ -118,8 +118,7 @@ class Web:
         )
         self._doors: dict[int, list[str]] = {}
         for tarpit in range(traits.servers, traits.servers + traits.tarpits):
-            for _ in range(traits.tarpit_doors):
-                door = random.randrange(traits.pages)
+            for door in random.sample(range(traits.pages), min(traits.tarpit_doors, traits.pages)):
                 self._doors.setdefault(door, []).append(f"http://s{tarpit}.test/")
         self._qualities: Sequence[float] | None = None
 
