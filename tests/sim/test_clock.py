@@ -63,8 +63,7 @@ def test_tasks_wait_for_each_other_without_a_clock():
 
         async with asyncio.TaskGroup() as group:
             group.create_task(produce())
-            taken = [(await queue.get(), loop.time()) for _ in range(5)]
-        return taken
+            return [(await queue.get(), loop.time()) for _ in range(5)]
 
     assert run(main()) == [(number, number + 1.0) for number in range(5)]
 

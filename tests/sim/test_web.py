@@ -92,7 +92,7 @@ def test_what_is_no_page_has_no_links_and_no_worth(url, links):
 
 
 def test_another_web_is_an_error():
-    with pytest.raises(ValueError, match="https://example.org/ is not of the simulated web"):
+    with pytest.raises(ValueError, match=r"https://example\.org/ is not of the simulated web"):
         make().links("https://example.org/")
 
 

@@ -135,17 +135,13 @@ class SimulatedTransport(asyncio.Transport):
 
 def _pieces(reply: Reply) -> list[tuple[float, bytes]]:
     """Return a response as it is sent: when each piece leaves, and the piece."""
-    if reply.ends <= reply.starts:
-        return [(reply.ends, reply.head + reply.body)]
-    seconds = reply.ends - reply.starts
-    count = ceil(seconds / _PIECE)
-    size = ceil(len(reply.body) / count)
-    pieces = [(reply.starts, reply.head)]
-    pieces += [
-        (
-            reply.starts + seconds * (number + 1) / count,
-            reply.body[number * size : (number + 1) * size],
-        )
-        for number in range(count)
+    body, seconds = reply.body, reply.ends - reply.starts
+    if not body or seconds <= 0:
+        return [(reply.ends, reply.head + body)]
+    size = ceil(len(body) / ceil(seconds / _PIECE))
+    ends = [*range(size, len(body), size), len(body)]
+    pieces = [
+        (reply.starts + seconds * end / len(body), body[end - size : end]) for end in ends[:-1]
     ]
-    return pieces
+    last = body[size * (len(ends) - 1) :]
+    return [(reply.starts, reply.head), *pieces, (reply.ends, last)]
