@@ -51,3 +51,9 @@ def test_crawl(tmp_path):
     (row,) = [line.split("|") for line in run("crawl.py", *only) if line.startswith("| postgresql")]
     assert row[2].strip() == "Andante"
     assert int(row[3].replace(",", "")) > 1_000
+
+
+def test_simulate():
+    lines = run("simulate.py", "--pages", 300, "--servers", 10, "--rounds", 1)
+    assert lines[1].startswith("simulated 300 pages in ")
+    assert lines[-1].startswith("median ")
