@@ -12,6 +12,7 @@ from andante.sim.server import Meter, Traits
 
 _RANGES = {
     "rtt": ABOVE_ZERO,
+    "connect_rounds": Range(0, 100),
     "service_time": TIME,
     "spread": Range(0, 5),
     "sigma": Range(0, 5),
@@ -36,6 +37,8 @@ class Population(msgspec.Struct, frozen=True, kw_only=True):
 
     rtt: float = 0.05
     """Mean round trip."""
+    connect_rounds: float = 1.0
+    """Round trips that opening a connection takes: 1 for TCP; more for what a young connection loses by slow start."""
     service_time: float = 0.15
     """Mean of the servers' mean service times."""
     spread: float = 1.0
@@ -100,7 +103,7 @@ class Population(msgspec.Struct, frozen=True, kw_only=True):
         robots = f"User-agent: *\nCrawl-delay: {self.crawl_delay:g}\n" if self.crawl_delay else ""
         return Traits(
             rtt=rtt,
-            connect_time=rtt,
+            connect_time=rtt * self.connect_rounds,
             service_time=service_time,
             sigma=self.sigma,
             workers=self.workers,
