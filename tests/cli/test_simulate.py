@@ -52,7 +52,8 @@ def test_json_is_the_same_for_the_same_seed(small, capsys):
     found = run()
     assert found == run() == run("--seed", "3") != run("--seed", "4")
     assert found["seed"] == 3
-    assert found["pages"] + sum(found["other"].values()) == 60
+    # What only pages that answered 500 link to is not found.
+    assert 50 < found["pages"] + sum(found["other"].values()) <= 60
     assert found["after"]["50%"] <= found["after"]["80%"] <= found["after"]["95%"]
     assert found["after"]["95%"] <= found["seconds"]
     assert found["processor_seconds"] == pytest.approx(found["requests"] * 0.001)
@@ -99,6 +100,7 @@ def test_an_empty_file_is_the_default_web(tmp_path):
         ("[web]\nseeds = 501", "web.seeds: 501 are too many: each is on a server of its own, of 500"),
         ("[web]\nquality = 'best'", "web.quality: 'best' is not one of pagerank, zipf"),
         ("[web]\nsize = '14 pounds'", "web.size: '14 pounds' is not a size such as 500kB, 64MiB or 1GB"),
+        ("[web]\ntarpits = 1", "web.tarpits: they never end: give crawl.max_pages or crawl.max_time, too"),
         ("[servers]\nrtt = '-5ms'", "servers.rtt: '-5ms' is not a duration such as 500ms, 10s, 10m, 2h or 1d"),
         ("[servers]\nrtt = 0", "servers.rtt: 0 is out of range: it must be above 0"),
         ("[servers]\nworkers = 0", "servers.workers: 0 is out of range: it must be at least 1"),

@@ -1,5 +1,7 @@
 import collections
+import math
 import random
+import statistics
 
 import pytest
 from hypothesis import given
@@ -42,10 +44,11 @@ def body(web, url):
     seeds=st.integers(1, 3),
     locality=st.floats(0, 1),
     popularity=st.floats(0, 0.99),
+    fame=st.floats(0, 3),
     links=st.floats(0, 20),
 )
 def test_every_page_is_reached_from_the_seeds(
-    seed, servers, more, seeds, locality, popularity, links
+    seed, servers, more, seeds, locality, popularity, fame, links
 ):
     web = make(
         seed,
@@ -54,6 +57,7 @@ def test_every_page_is_reached_from_the_seeds(
         seeds=min(seeds, servers),
         locality=locality,
         popularity=popularity,
+        fame=fame,
         links=links,
     )
     assert reached(web) == set(web.urls())
@@ -121,7 +125,7 @@ def test_servers_have_at_least_a_page_and_power_law_sizes():
     assert deal(5, 5, exponent=1.0, random=random.Random(1)) == [1] * 5
 
 
-def drawn(locality=0.75, popularity=0.9, mean=10.0, pages=20_000, servers=50):
+def drawn(locality=0.75, fame=0.0, popularity=0.9, mean=10.0, pages=20_000, servers=50):
     """Return a graph, the server of each page, and the in-degrees in falling order."""
     counts = deal(pages, servers, exponent=0.5, random=random.Random(3))
     first = [sum(counts[:number]) for number in range(servers + 1)]
@@ -131,6 +135,7 @@ def drawn(locality=0.75, popularity=0.9, mean=10.0, pages=20_000, servers=50):
         seeds=1,
         mean=mean,
         locality=locality,
+        fame=fame,
         popularity=popularity,
         random=random.Random(4),
     )
@@ -161,6 +166,22 @@ def test_popularity_makes_the_in_degrees_a_power_law():
     top = len(even) // 100
     assert sum(even[:top]) / sum(even) < 0.03
     assert sum(uneven[:top]) / sum(uneven) > 0.15
+
+
+def test_fame_makes_the_pages_of_a_server_of_similar_rank():
+    """Much of the variance of log PageRank lies between servers: with servers of one size, all of it comes from fame."""
+
+    def between(fame):
+        web = make(servers=50, pages=3_000, fame=fame, server_exponent=0.0)
+        by_server = collections.defaultdict(list)
+        for url in web.urls():
+            by_server[urls.host(url)].append(math.log(web.quality(url)))
+        everything = [worth for pages in by_server.values() for worth in pages]
+        within = sum(len(pages) * statistics.pvariance(pages) for pages in by_server.values())
+        return 1 - within / len(everything) / statistics.pvariance(everything)
+
+    assert between(1.0) > 0.3
+    assert between(0.0) < 0.1
 
 
 def test_out_degrees_vary_widely():

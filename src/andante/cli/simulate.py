@@ -48,7 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
     what = f"{counted(scenario.web.pages, 'page')} on {counted(scenario.web.servers, 'server')}"
     print(f"Simulating {what}, seed {scenario.seed} ...", file=sys.stderr)
     began = time.perf_counter()
-    record = scenario.simulation().run()
+    try:
+        record = scenario.simulation().run()
+    except KeyboardInterrupt:
+        print("andante: interrupted", file=sys.stderr)
+        return 130
     print(f"That took {format_duration(time.perf_counter() - began)}.", file=sys.stderr)
     found = summary(record) | {"seed": scenario.seed, "web_pages": scenario.web.pages}
     if arguments.json:

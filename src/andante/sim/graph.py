@@ -7,8 +7,8 @@ Pages are numbered server by server; number 0 of a server is its front page.
    seeds has one from a page of an earlier server. These links are a forest whose roots are the seeds, so every page is reached from them.
 3. *Out-degree.* A page has further links, a Pareto number of them (density exponent 2.7, Kumar et al. 2000), at most twenty times the mean.
    Those that meet the page itself, or the same page again, count once or not at all.
-4. *In-degree.* Each of these leads to the page's own server with the probability ``locality``, else to a server chosen by its size. The page there is
-   chosen by the weights (k + 1)^-popularity, k its number on the server: the static model of Goh, Kahng and Kim (2001), in which in-degrees
+4. *In-degree.* Each of these leads to the page's own server with the probability ``locality``, else to a server chosen by the weights rank^-fame, ranks
+   at random and apart from those of size: so pages of one server are of similar rank, as on the web. The page there is chosen by the weights (k + 1)^-popularity, k its number on the server: the static model of Goh, Kahng and Kim (2001), in which in-degrees
    follow a power law with exponent 1 + 1 / popularity. So are the earlier pages of rule 2.
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from random import Random
 
 _OUT_EXPONENT = 1.7
@@ -29,8 +29,7 @@ _OUT_MAX = 20
 
 def deal(pages: int, servers: int, *, exponent: float, random: Random) -> list[int]:
     """Return the number of pages of each server: at least one, ``pages`` in all."""
-    weights = [rank**-exponent for rank in range(1, servers + 1)]
-    random.shuffle(weights)
+    weights = _weights(servers, exponent, random)
     counts = [1] * servers
     for server in random.choices(range(servers), weights, k=pages - servers):
         counts[server] += 1
@@ -43,6 +42,7 @@ def graph(
     seeds: int,
     mean: float,
     locality: float,
+    fame: float,
     popularity: float,
     random: Random,
 ) -> list[array[int]]:
@@ -53,7 +53,8 @@ def graph(
         seeds: servers whose front pages are reached without a link: the first ones.
         mean: links of a page, besides those of rule 2.
         locality: share of them that stay on the server.
-        popularity: at least 0, below 1.
+        fame: exponent of the weights by which links choose other servers.
+        popularity: exponent of those by which they choose pages; at least 0, below 1.
         random: the source of all chance.
     """
     choose = _chooser(popularity, random.random)
@@ -66,18 +67,24 @@ def graph(
             links[first[host] + choose(sizes[host])].add(start)
         for number in range(1, size):
             links[start + choose(number)].add(start + number)
+    famous = list(accumulate(_weights(len(sizes), fame, random)))
     least = mean * (_OUT_EXPONENT - 1) / _OUT_EXPONENT
-    page = 0
     for server, size in enumerate(sizes):
         for page in range(first[server], first[server] + size):
             wanted = least * random.paretovariate(_OUT_EXPONENT)
             for _ in range(round(min(wanted, _OUT_MAX * mean))):
                 there = server
                 if random.random() >= locality:
-                    there = bisect_right(first, random.randrange(first[-1])) - 1
+                    there = bisect_right(famous, random.random() * famous[-1])
                 links[page].add(first[there] + choose(sizes[there]))
             links[page].discard(page)
     return [_shuffled(targets, random) for targets in links]
+
+
+def _weights(servers: int, exponent: float, random: Random) -> list[float]:
+    weights = [rank**-exponent for rank in range(1, servers + 1)]
+    random.shuffle(weights)
+    return weights
 
 
 def _chooser(popularity: float, chance: Callable[[], float]) -> Callable[[int], int]:

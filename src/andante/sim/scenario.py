@@ -81,8 +81,11 @@ def _scenario(tables: dict[str, Any], seed: int | None) -> Scenario:
         settings = Settings(**options)
     except SettingsError as error:
         raise ValueError(f"crawl.{error}") from None
+    web = _section(tables, "web", WebTraits)
+    if web.tarpits and settings.max_pages is None and settings.max_time is None:
+        raise ValueError("web.tarpits: they never end: give crawl.max_pages or crawl.max_time, too")
     return Scenario(
-        web=_section(tables, "web", WebTraits),
+        web=web,
         servers=_section(tables, "servers", Population),
         machine=_section(tables, "machine", MachineTraits),
         crawl=settings,

@@ -37,6 +37,8 @@ class WebTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Mean links on a page, besides those by which each page is reached."""
     locality: float = 0.75
     """Share of these that stay on the server."""
+    fame: float = 1.0
+    """Exponent of the weights by which the others choose a server; 0: all are alike."""
     popularity: float = 0.9
     """Exponent of the weights by which links choose pages, below 1: in-degrees follow a power law with exponent 1 + 1 / popularity."""
     server_exponent: float = 0.8
@@ -73,6 +75,7 @@ _RANGES = {
     "pages": COUNT,
     "links": Range(0, 1_000),
     "locality": SHARE,
+    "fame": Range(0, 10),
     "popularity": Range(0, 1, is_open_above=True),
     "server_exponent": Range(0, 10),
     "size": Range(0, 1_000_000),
@@ -105,6 +108,7 @@ class Web:
             seeds=traits.seeds,
             mean=traits.links,
             locality=traits.locality,
+            fame=traits.fame,
             popularity=traits.popularity,
             random=random,
         )
