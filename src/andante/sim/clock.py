@@ -3,7 +3,7 @@
 Rules:
 
 1. `VirtualLoop.time` begins at 0 and stands still while anything is ready to run; when nothing is, it jumps to the next timer.
-2. Callbacks run in the order of their times, those of one time in an order that is the same in each run.
+2. Callbacks run in the order of their times, those of one time in the order they were made.
 3. Work for other threads is done at once, in no virtual time.
 4. There are no sockets, pipes or signals: nothing that happens outside can be seen. So when nothing is ready and no timer is set, nothing will
    ever happen again, and the loop says so.
@@ -14,9 +14,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future
-from typing import Any, TypeVar
+from contextvars import Context
+from heapq import heappush
+from itertools import count
+from typing import Any, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 _RESOLUTION = 1e-9
 """Seconds within which timers are due together: more than the rounding of times up to a year."""
@@ -52,17 +56,50 @@ class _Jump:
         return ()
 
 
+class _Timer(asyncio.TimerHandle):
+    """A timer that stands behind those of its time that were made before it."""
+
+    __slots__ = ("_number",)
+    _when: float  # the base class's
+    _scheduled: bool
+
+    def __init__(self, number: int, when: float, *rest: Any) -> None:
+        super().__init__(when, *rest)
+        self._number = number
+
+    def __lt__(self, other: _Timer) -> bool:  # type: ignore[override]  # a loop's timers are all of this kind
+        if self._when == other._when:
+            return self._number < other._number
+        return self._when < other._when
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """An event loop whose time is virtual; see the rules above."""
+
+    _scheduled: list[_Timer]  # the base class's heap
 
     def __init__(self) -> None:
         super().__init__()
         self._selector = _Jump()
         self._clock_resolution = _RESOLUTION
+        self._numbers = count()
 
     def time(self) -> float:
         """Return the virtual time, seconds since the loop was made."""
         return self._selector.now
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Call ``callback`` at a time."""
+        timer = _Timer(next(self._numbers), when, callback, args, self, context)
+        heappush(self._scheduled, timer)
+        timer._scheduled = True  # noqa: SLF001  # as the base class does, so that cancelled timers are counted
+        return timer
 
     def run_in_executor(  # type: ignore[override]  # typeshed has a coroutine's type for what is a future
         self, executor: Executor | None, func: Callable[..., T], *arguments: Any

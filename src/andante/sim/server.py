@@ -11,6 +11,7 @@ Rules, for a request that arrives at time t:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from heapq import heapreplace
 from math import exp, inf
 from random import Random
@@ -99,7 +100,7 @@ class Server:
         self.traits = traits
         self.address = address
         self._pages = pages
-        self._random = Random(repr(seed))
+        self._seed = seed
         self._free = [0.0] * traits.workers
         """When each worker is free: a heap."""
         self._line_free = 0.0
@@ -135,6 +136,11 @@ class Server:
         if body is None:
             return self._send(404, b"", done, last=last)
         return self._send(200, body, done, last=last, fields=f"Content-Type: {kind}\r\n")
+
+    @cached_property
+    def _random(self) -> Random:
+        """Made when it is first needed: it takes 2.5 kB."""
+        return Random(repr(self._seed))
 
     def _work(self, at: float) -> float:
         """Return when the work on a request is done."""

@@ -22,9 +22,6 @@ from andante.sim.pagerank import pagerank
 from andante.sim.ranges import COUNT, SHARE, Range, check
 from andante.sim.server import Server, Traits
 
-_FILLER = b"<p>" + b"Andante, at a walking pace. " * 4_000
-"""What pages are filled up with; longer than it none is."""
-
 
 class WebTraits(msgspec.Struct, frozen=True, kw_only=True):
     """What the web is like."""
@@ -78,7 +75,7 @@ _RANGES = {
     "fame": Range(0, 10),
     "popularity": Range(0, 1, is_open_above=True),
     "server_exponent": Range(0, 10),
-    "size": Range(0, 1_000_000),
+    "size": Range(0, 1e9),
     "size_sigma": Range(0, 5),
     "seeds": COUNT,
     "tarpits": Range(0),
@@ -259,4 +256,4 @@ def _target(number: int) -> str:
 def _html(hrefs: Sequence[str], size: float) -> bytes:
     anchors = "".join([f'<a href="{href}">{href}</a>\n' for href in hrefs])
     html = f"<!doctype html><title>A page</title>\n{anchors}".encode()
-    return html + _FILLER[: max(0, int(size) - len(html))]
+    return html.ljust(int(size))
