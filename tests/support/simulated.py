@@ -19,7 +19,7 @@ async def serving(server: Server):
         tasks.add(asyncio.current_task())
         try:
             await _converse(server, reader, writer)
-        except ConnectionError:
+        except (ConnectionError, asyncio.CancelledError):  # it ends with the test
             pass
         finally:
             writer.close()
