@@ -59,3 +59,9 @@ def test_limit():
     assert [row[1].strip() for row in rows] == ["4"]
     assert float(rows[0][2]) > 0.3
     assert float(rows[0][3]) < 10
+
+
+def test_simulate():
+    lines = run("simulate.py", "--pages", 300, "--servers", 10, "--rounds", 1)
+    assert lines[1].startswith("simulated 300 pages in ")
+    assert lines[-1].startswith("median ")

@@ -10,6 +10,7 @@ import re
 import sys
 from dataclasses import Field, fields
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ from andante.fetch import robots as robots_txt
 from andante.flow import REASONS, Again, Sample, verdict
 from andante.observe.events import EVENTS
 from andante.parse import sitemap, tree
+from andante.sim.machine import MachineTraits
+from andante.sim.population import Population
+from andante.sim.web import WebTraits
 from andante.store import journal
 
 DIRECTORY = Path(__file__).parent.parent / "docs" / "reference"
@@ -187,8 +191,27 @@ def events() -> str:
     return "\n".join(lines) + "\n"
 
 
+def simulation() -> str:
+    """The keys of a simulation file."""
+    lines = [
+        "# Simulation files\n",
+        "What `andante simulate` reads: a TOML file with the tables below, `[crawl]` with any [settings](settings.md) of a crawl, and `seed` before them.",
+        "What is left out is as by default; in `[crawl]` the `scope` is `any` unless it says otherwise.\n",
+        "Times are written `500ms`, `10s`, `10m`, `2h`, `1d`, or as seconds; sizes `500kB`, or as bytes; speeds `2MB/s`, `max`, or as bytes a second. Shares are from 0 to 1.",
+    ]
+    for name, kind in (("web", WebTraits), ("servers", Population), ("machine", MachineTraits)):
+        lines += [f"\n## `[{name}]`\n", "| key | default | meaning |", "|---|---|---|"]
+        defaults = kind()
+        for key, text in _docstrings(kind).items():
+            value = getattr(defaults, key)
+            shown = "" if value is None else "max" if value == inf else str(value).lower()
+            lines.append(f"| `{key}` | {shown} | {text.replace('``', '`')} |")
+    return "\n".join(lines) + "\n"
+
+
 PAGES = {
     "cli.md": cli,
+    "simulation.md": simulation,
     "events.md": events,
     "settings.md": configuration,
     "limits.md": limits,

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import itertools
 import socket
 import ssl
 
@@ -432,3 +433,21 @@ def _goes_to(thing: socket.socket, port: int) -> bool:
         return thing.getpeername() == ("127.0.0.1", port)
     except OSError:
         return False
+
+
+def test_connections_are_measured_by_the_clock_that_is_given():
+    times = itertools.count(100.0, 0.5)
+
+    async def main() -> None:
+        async with hostile.serving("fine") as port:
+            client = Client(LIMITS, resolver=Fixed(["127.0.0.1"]), clock=lambda: next(times))
+            client.trust({"localhost": None})
+            connection = await client.open("localhost", port, tls=False)
+            assert connection.connect_time == 0.5
+            response = await connection.exchange(REQUEST)
+            assert response.sent_at > 100.0
+            assert response.total % 0.5 == 0.0
+            connection.close()
+            await client.close()
+
+    run(main)

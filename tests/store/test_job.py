@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from andante.frontier import Frontier
+from andante.sim.clock import Inline
 from andante.store import Job
 
 SERVER = "http://a.example"
@@ -51,3 +52,31 @@ def test_what_a_server_asks_for_and_could_not_be_written_is_said_by_the_commit(s
         job.hold(SERVER, 1_060.0)
         with pytest.raises(OSError, match="cannot write"):
             asyncio.run(job.commit(Frontier(job.load)))
+
+
+def test_a_job_may_be_kept_in_memory(tmp_path, monkeypatch):
+    """Nothing is on disk; what was committed is there while it is open."""
+    monkeypatch.chdir(tmp_path)
+    with closing(Job(None, [], warc_size=10**9, about={}, executor=Inline())) as job:
+        frontier = Frontier(job.load, resident_max=0)
+        for host in "ab":
+            frontier.offer([f"http://{host}.example/{n}" for n in range(3)], depth=0)
+        first, second = frontier.open_visit(0.0), frontier.open_visit(0.0)
+        asyncio.run(job.commit(frontier, stats={"requests": 1}))
+        taken = [frontier.take(server, 0.0).url for server in (first, second)]
+        assert taken == ["http://a.example/0", "http://b.example/0"]
+        job.hold("http://a.example", 5.0)
+        assert job.is_new
+        assert job.rates is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_blocks_of_a_job_in_memory_can_be_read_again():
+    with closing(Job(None, [], warc_size=10**9, about={})) as job:
+        frontier = Frontier(job.load, resident_max=0)
+        frontier.offer([f"{SERVER}/{n}" for n in range(1_500)], depth=0)
+        asyncio.run(job.commit(frontier))
+        server = frontier.open_visit(0.0)
+        assert server.blocks[1].links is None
+        urls = [frontier.take(server, 0.0).url for _ in range(1_500)]
+        assert urls[-1] == f"{SERVER}/1499"

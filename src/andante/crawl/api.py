@@ -7,6 +7,7 @@ import contextlib
 import queue
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -20,8 +21,9 @@ from andante import url as urls
 from andante.crawl.changes import decisive, told
 from andante.crawl.engine import Engine
 from andante.crawl.settings import Settings, SettingsError, from_strings
+from andante.crawl.start import Choice, choose, engine, limits, open_job
 from andante.crawl.state import State
-from andante.fetch import Client, Limits
+from andante.fetch import Client
 from andante.observe import Event, Stats
 from andante.observe.progress import Progress
 from andante.page import Page
@@ -125,52 +127,44 @@ class Crawl:
         """
         with contextlib.ExitStack() as stack:
             client = _client(self.settings)
-            directory = self.settings.job or _temporary(stack)
-            job = Job(
-                directory,
-                self.settings.output,
-                warc_size=self.settings.warc_size,
-                about={
-                    "user_agent": self.settings.user_agent,
-                    "robots": "ignore" if self.settings.ignore_robots else "obey",
-                },
+            choice = choose(
+                self.settings, wall=time.time(), problem=self._warn, clock=time.perf_counter
             )
+            directory = self.settings.job or _temporary(stack)
+            job = open_job(self.settings, directory)
             stack.callback(job.close)
             try:
-                await self._run(job, client, progress)
+                await self._run(job, client, choice, progress)
             finally:
                 await client.close()
                 self._outputs = job.paths
 
-    async def _run(self, job: Job, client: Client, progress: Progress | None) -> None:
+    async def _run(
+        self, job: Job, client: Client, choice: Choice, progress: Progress | None
+    ) -> None:
         settings = self.settings
         if changed := told(job.settings, decisive(settings)):
             self._warn(changed)
-        seeds = list(dict.fromkeys([*job.seeds, *self._seeds]))
-        if not seeds:
-            raise SettingsError("no seeds: give at least one URL to start from")
-        scope = urls.Scope(settings.scope, include=settings.include, exclude=settings.exclude)
-        for seed in seeds:
-            scope.add(seed)
         for seed in self._seeds:  # not those that a server has moved to
             job.seed_hosts.setdefault(urls.host(seed), None)
         client.trust(job.seed_hosts)
         deliver = self._pages.put if self._pages is not None else None
-        self._state = State(
+        self._engine = running = engine(
             settings,
+            self._seeds,
             job=job,
             client=client,
-            scope=scope,
-            seeds=seeds,
+            policy=choice.policy,
+            quality=choice.quality,
             deliver=deliver,
             emit=self._on_event,
         )
-        self._engine = engine = Engine(self._state)
+        self._state = running.state
         if self._interrupted:
-            engine.stop("interrupted")
-        showing = asyncio.create_task(_show(engine, progress)) if progress else None
+            running.stop("interrupted")
+        showing = asyncio.create_task(_show(running, progress)) if progress else None
         try:
-            await engine.run()
+            await running.run()
         finally:
             if showing is not None:
                 showing.cancel()
@@ -275,17 +269,9 @@ def _temporary(stack: contextlib.ExitStack) -> Path:
 
 
 def _client(settings: Settings) -> Client:
-    limits = Limits(
-        connect_timeout=settings.connect_timeout,
-        first_byte_timeout=settings.first_byte_timeout,
-        idle_timeout=settings.idle_timeout,
-        total_timeout=settings.total_timeout,
-        max_header=settings.max_header,
-        max_body=settings.max_body,
-    )
     try:
         return Client(
-            limits,
+            limits(settings),
             allow_private=settings.allow_private,
             resolve=settings.resolve,
             ca_file=settings.ca_file,

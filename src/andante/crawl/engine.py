@@ -39,7 +39,7 @@ class Engine:
         state.wake = self._dispatch_soon
         self._throttle = Throttle(state)
         self._visitor = Visitor(state, self._throttle)
-        self._visits: set[asyncio.Task[None]] = set()
+        self._visits: dict[asyncio.Task[None], None] = {}  # in order: runs can be had again
         self._timer: asyncio.TimerHandle | None = None
         self._dispatch_due = False
         self._next_opening = -inf
@@ -139,7 +139,7 @@ class Engine:
                 break
             self._next_opening = now + state.total.gap
             task = self._loop.create_task(self._visitor.visit(server))
-            self._visits.add(task)
+            self._visits[task] = None
             task.add_done_callback(self._visit_done)
         if not self._visits and self._is_over():
             self._done.set()
@@ -164,7 +164,7 @@ class Engine:
         return bool(state.stopping) or not state.frontier.queued
 
     def _visit_done(self, task: asyncio.Task[None]) -> None:
-        self._visits.discard(task)
+        self._visits.pop(task, None)
         self._next_opening = -inf  # it may have ended without a request
         if not task.cancelled() and (error := task.exception()):
             self._fail(error)
@@ -203,8 +203,8 @@ class Engine:
 
     def _take_rates(self) -> None:
         """Take the set-points that the user has given the job, if they have changed."""
-        rates = self.state.job.rates.changed()
-        if rates is not None:
+        file = self.state.job.rates
+        if file is not None and (rates := file.changed()) is not None:
             self._throttle.change(rates)
             given = msgspec.to_builtins(rates)
             self._emit_event(Event(event="rates.changed", speed=given))

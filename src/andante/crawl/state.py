@@ -10,7 +10,7 @@ from math import inf
 from andante import url as urls
 from andante.crawl.appraiser import Appraiser
 from andante.crawl.settings import Settings
-from andante.fetch import Client, Cookies, RequestTemplate
+from andante.fetch import Connector, Cookies, RequestTemplate
 from andante.flow import Pace
 from andante.frontier import Frontier, Policy, Server, Task
 from andante.frontier.quality import Quality
@@ -30,6 +30,7 @@ class State:
         quality: says what URLs are worth, where the policy goes by that.
         clock: gives the time in seconds that all waiting is measured by. The loop's own clock will not do: uvloop reads it
             once a turn, and a pause measured from the start of a long turn is too short.
+        epoch: time of day at which the clock was 0, seconds since 1970; None: ask the machine.
         chance: gives numbers in [0, 1), for what must not happen to all crawls at once.
     """
 
@@ -38,7 +39,7 @@ class State:
         settings: Settings,
         *,
         job: Job,
-        client: Client,
+        client: Connector,
         scope: urls.Scope,
         seeds: Sequence[str],
         deliver: Callable[[Page], Awaitable[None]] | None = None,
@@ -46,6 +47,7 @@ class State:
         policy: Policy | None = None,
         quality: Quality | None = None,
         clock: Callable[[], float] = time.monotonic,
+        epoch: float | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.settings = settings
@@ -79,7 +81,7 @@ class State:
         self.wake: Callable[[], None] = lambda: None
         """Asks the engine to look again which servers may be visited."""
         self._requests = RequestTemplate(user_agent=settings.user_agent, headers=settings.header)
-        self._epoch = time.time() - clock()
+        self._epoch = time.time() - clock() if epoch is None else epoch
 
     def wall(self) -> float:
         """Return the time of day: seconds since 1970."""

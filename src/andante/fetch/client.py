@@ -18,7 +18,7 @@ from andante.fetch.limits import Limits
 from andante.fetch.outcome import Failure, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 _STAGGER = 0.25
@@ -40,6 +40,7 @@ class Client:
         resolve: rules ``HOST:PORT:ADDR`` that win over DNS.
         ca_file: certificates (PEM) to trust besides the system's.
         resolver: another resolver than the one that ``resolve`` makes.
+        clock: gives the time in seconds that connections are measured by.
 
     Raises:
         ValueError: a ``resolve`` rule is not of its form.
@@ -54,10 +55,12 @@ class Client:
         resolve: Iterable[str] = (),
         ca_file: Path | None = None,
         resolver: Resolver | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._limits = limits or Limits()
+        self._clock = clock
         self._guard = AddressGuard(allow_private=allow_private)
-        self._resolver = resolver or Resolver(overrides=resolve)
+        self._resolver = resolver or Resolver(overrides=resolve, clock=clock)
         self._ca_file = ca_file
         if ca_file is not None:
             _ = self._tls  # a file that cannot be read is an error now
@@ -91,9 +94,9 @@ class Client:
         raw: socket.socket | None = None
         try:
             async with asyncio.timeout(self._limits.connect_timeout):
-                started = monotonic()
+                started = self._clock()
                 raw = await _connect_any(_interleaved(addresses)[:_ADDRESSES_MAX], port)
-                connected = monotonic()
+                connected = self._clock()
                 peer = str(raw.getpeername()[0])
                 if not self._guard.admitted(host, [peer]):
                     raw.close()
@@ -107,7 +110,7 @@ class Client:
             return _failure(error, in_handshake=tls and raw is not None)
         connection.address = peer
         connection.connect_time = connected - started
-        connection.tls_time = monotonic() - connected if tls else 0.0
+        connection.tls_time = self._clock() - connected if tls else 0.0
         return connection
 
     async def close(self) -> None:
@@ -124,7 +127,7 @@ class Client:
         loop = asyncio.get_running_loop()
 
         def connection() -> Connection:
-            return Connection(self._limits)
+            return Connection(self._limits, self._clock)
 
         if not tls:
             return (await loop.create_connection(connection, sock=raw))[1]

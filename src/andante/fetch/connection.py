@@ -28,6 +28,8 @@ import httptools
 from andante.fetch.outcome import Failure, Outcome, Response
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from andante.fetch.limits import Limits
     from andante.page import Header
 
@@ -62,10 +64,12 @@ class Connection(asyncio.Protocol):
 
     Args:
         limits: sizes and times that each exchange keeps to.
+        clock: gives the time in seconds; the loop's own may be coarser.
     """
 
     __slots__ = (
         "_body",
+        "_clock",
         "_exchanges",
         "_first_at",
         "_head_done",
@@ -89,7 +93,7 @@ class Connection(asyncio.Protocol):
         "tls_time",
     )
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, clock: Callable[[], float] = monotonic) -> None:
         self.address = ""
         """IP address connected to."""
         self.connect_time = 0.0
@@ -99,6 +103,7 @@ class Connection(asyncio.Protocol):
         self.served = 0
         """Responses received so far."""
         self._limits = limits
+        self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._parser: httptools.HttpResponseParser | None = None  # none before and after
@@ -149,7 +154,7 @@ class Connection(asyncio.Protocol):
         """
         if not self.is_reusable:
             return Failure(Outcome.STALE, "the connection is closed")
-        now = monotonic()
+        now = self._clock()
         future: asyncio.Future[Response | Failure] = self._loop.create_future()
         exchange = _Exchange(future, now, self._limits.max_body if max_body is None else max_body)
         self._exchanges.append(exchange)
@@ -184,7 +189,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed what was read to the parser, within the limits."""
-        self._read_at = monotonic()
+        self._read_at = self._clock()
         rest: bytes | memoryview = data
         if not self._head_done and self._received + len(data) > self._limits.max_header:
             rest = self._feed_head(memoryview(data))
@@ -357,7 +362,7 @@ class Connection(asyncio.Protocol):
         self._timer = None
         if not self._exchanges:
             return
-        now, limits = monotonic(), self._limits
+        now, limits = self._clock(), self._limits
         total = self._turn_at + limits.total_timeout
         if self._first_at:
             outcome, due = Outcome.IDLE_TIMEOUT, self._read_at + limits.idle_timeout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from math import isnan
 from pkgutil import resolve_name
 from typing import Protocol
 
@@ -129,7 +130,7 @@ class Checked:
                 f"raised {type(error).__name__} on {server.key}: {reason}; its rank counts 0",
             )
             return 0.0
-        if rank != rank:
+        if isnan(rank):
             self._tell("no number", f"gave {server.key} a rank that is no number; it counts 0")
             return 0.0
         return rank

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -29,24 +29,33 @@ class Job:
     """An open job. Pages, ended URLs and links gather in memory; a commit writes them together, or nothing of them.
 
     Args:
-        directory: made if it is not there.
+        directory: made if it is not there. None: the job is kept in memory, and gone when it is closed.
         outputs: where pages go; the same at each start.
         warc_size: bytes at which a WARC file is full.
         about: what the outputs say of the crawl: ``user_agent``, ``robots``.
+        executor: runs what writes, one call after another; a thread of its own unless given. It is the job's to shut down.
 
     Raises:
         JobError: the directory cannot be used, the job is damaged or of another version, or another process has it.
     """
 
     def __init__(
-        self, directory: Path, outputs: Sequence[Path], *, warc_size: int, about: dict[str, str]
+        self,
+        directory: Path | None,
+        outputs: Sequence[Path],
+        *,
+        warc_size: int,
+        about: dict[str, str],
+        executor: Executor | None = None,
     ) -> None:
         self.directory = directory
-        self._goes_on = (directory / JOURNAL).exists()
-        _prepare(directory, outputs)
-        self._lock = Lock(directory / "lock")
+        self._goes_on = directory is not None and (directory / JOURNAL).exists()
+        self._lock: Lock | None = None
+        if directory is not None:
+            _prepare(directory, outputs)
+            self._lock = Lock(directory / "lock")
         try:
-            self._journal = Journal(directory / JOURNAL)
+            self._journal = Journal(None if directory is None else directory / JOURNAL)
             if self._journal.is_fruitless():
                 self._journal.reset()
             self._meta = self._journal.meta()
@@ -54,7 +63,7 @@ class Job:
             if "positions" not in self._meta:  # from here on what is in the files is the job's own
                 self._journal.commit(Batch(meta={"positions": self._positions()}))
         except BaseException:
-            self._lock.release()
+            self._release()
             raise
         self.seed_hosts: dict[str, bool | None] = self._meta.get("seed_hosts", {})
         """Hosts that the user gave, and whether they may be at addresses that are not public (None: not known yet); committed as it is."""
@@ -66,9 +75,9 @@ class Job:
         self._samples: list[Sample] = []
         self._changed: set[str] = set()
         self._promised: deque[str] = deque()
-        self.rates = RatesFile(directory)
+        self.rates = None if directory is None else RatesFile(directory)
         """The set-points that the user gives the job while it runs."""
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="andante-store")
+        self._thread = executor or ThreadPoolExecutor(1, thread_name_prefix="andante-store")
         self.pending = 0
         """Bytes of output that wait for the next commit."""
         self._met = 0  # servers of the frontier that the job has
@@ -254,9 +263,9 @@ class Job:
 
     def _key(self, output: Path) -> str:
         """Name an output in the journal: within the directory by its place there, so that the directory can be moved."""
-        directory = self.directory.absolute()
-        is_inside = output.is_relative_to(directory)
-        return str(output.relative_to(directory) if is_inside else output)
+        directory = self.directory and self.directory.absolute()
+        is_inside = directory is not None and output.is_relative_to(directory)
+        return str(output.relative_to(directory) if directory and is_inside else output)
 
     def _positions(self) -> dict[str, Position]:
         return {self._key(output.path): output.position for output in self.outputs}
@@ -272,7 +281,11 @@ class Job:
         for output in self.outputs:
             output.close()
         self._journal.close()
-        self._lock.release()
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
 
     # Opening
 

@@ -90,12 +90,22 @@ class Batch(msgspec.Struct, kw_only=True):
 class Journal:
     """The open journal of a job.
 
+    Args:
+        path: of the file, made if it is not there. None: it is kept in memory.
+        read_only: nothing will be written.
+
     Raises:
         JobError: the file is not a journal, is damaged, or was written by another version. Nothing is changed then.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
         self._path = path
+        if path is None:
+            self._writer = self._reader = sqlite3.connect(
+                ":memory:", isolation_level=None, check_same_thread=False
+            )
+            self._writer.executescript(_LAYOUT)
+            return
         if path.exists():
             _check(path)
         else:

@@ -1,0 +1,131 @@
+"""``andante simulate``: how long will my crawl take?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from andante import url as urls
+from andante.sim.scenario import load
+from andante.sim.simulation import Record
+from andante.units import counted, format_duration, format_size
+
+_SHARES = (50, 80, 95)
+"""Percent of the pages for which it is told when they were there."""
+
+_SLOWEST = 5
+"""Servers that are named: those that were done last."""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "simulate",
+        help="how long a crawl will take, on a simulated web",
+        description="Run a crawl of a simulated web in virtual time, and tell how long it takes. The crawler is the real one; the servers and the clock are not.",
+    )
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="TOML file that says what is crawled, and how"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="the same seed, the same result [default: the file's, or 1]",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; return its exit status."""
+    scenario = load(arguments.file, seed=arguments.seed)
+    what = f"{counted(scenario.web.pages, 'page')} on {counted(scenario.web.servers, 'server')}"
+    print(f"Simulating {what}, seed {scenario.seed} ...", file=sys.stderr)
+    began = time.perf_counter()
+    try:
+        record = scenario.simulation().run()
+    except KeyboardInterrupt:
+        print("andante: interrupted", file=sys.stderr)
+        return 130
+    print(f"That took {format_duration(time.perf_counter() - began)}.", file=sys.stderr)
+    found = summary(record) | {"seed": scenario.seed, "web_pages": scenario.web.pages}
+    if arguments.json:
+        print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+    else:
+        print("\n".join(_lines(found)))
+    return 0
+
+
+def summary(record: Record) -> dict[str, Any]:
+    """Return what a simulated crawl came to, as plain values: times in seconds, sizes in bytes."""
+    times = [page.time for page in record.pages]
+    last: dict[str, tuple[float, int]] = {}
+    for page in record.pages:
+        server = urls.origin(page.url)
+        last[server] = page.time, last.get(server, (0.0, 0))[1] + 1
+    slowest = sorted(last.items(), key=lambda item: item[1], reverse=True)[:_SLOWEST]
+    stats = record.stats
+    return {
+        "seconds": record.seconds,
+        "pages": len(times),
+        "pages_per_minute": len(times) / record.seconds * 60 if record.seconds else 0.0,
+        "after": {f"{share}%": _when(times, share) for share in _SHARES},
+        "requests": stats.requests,
+        "connections": stats.connections,
+        "bytes": stats.bytes,
+        "failed": dict(stats.failed),
+        "excluded": dict(stats.excluded),
+        "other": {s: n for s, n in stats.fetched.items() if not s.startswith("2")},
+        "left": record.queued,
+        "processor_seconds": record.processor,
+        "slowest": [
+            {"server": server, "pages": pages, "seconds": seconds}
+            for server, (seconds, pages) in slowest
+        ],
+    }
+
+
+def _when(times: list[float], percent: int) -> float | None:
+    """Return when a share of the pages was there."""
+    return times[-(-len(times) * percent // 100) - 1] if times else None
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    seconds = format_duration
+    rows = [
+        ("virtual time", seconds(found["seconds"])),
+        (
+            "pages",
+            f"{found['pages']:,} of {found['web_pages']:,}, {found['pages_per_minute']:,.0f}/min",
+        ),
+        ("requests", f"{found['requests']:,} on {counted(found['connections'], 'connection')}"),
+        ("bytes", format_size(found["bytes"])),
+    ]
+    for name, title in (("failed", "failed"), ("excluded", "excluded"), ("other", "other status")):
+        if found[name]:
+            counts = sorted(found[name].items())
+            rows.append((title, ", ".join(f"{reason} {count:,}" for reason, count in counts)))
+    if found["left"]:
+        rows.append(("left in the queue", f"{found['left']:,}"))
+    if found["processor_seconds"]:
+        rows.append(("processor at work", seconds(found["processor_seconds"])))
+    rows += [
+        (f"{share} of the pages", f"after {seconds(when)}")
+        for share, when in found["after"].items()
+        if when is not None
+    ]
+    rows += [
+        (
+            "done last" if not number else "",
+            f"{each['server']}: {counted(each['pages'], 'page')}, after {seconds(each['seconds'])}",
+        )
+        for number, each in enumerate(found["slowest"])
+    ]
+    width = max(len(name) for name, _ in rows)
+    return [f"{name:<{width}}  {value}" for name, value in rows]

@@ -1,0 +1,284 @@
+"""The server queue: the servers of a crawl, and which of them is visited next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from andante.frontier.estimate import Estimates, Measured
+from andante.frontier.lineup import Lineup
+from andante.frontier.policy import Policy
+from andante.frontier.server import Address, Server, Terms
+
+
+class ServerQueue:
+    """The upper one of two levels: servers, the visits to them, and who is next.
+
+    Choosing a server, and ranking it anew when links come, is O(log n): see `Lineup`. Servers that share an IP address stand in a line of their own, and their
+    address in the line of all. Whoever is visited is in none, so no server gets more than ``per_server`` visits, and no address more than that in
+    all, by construction. Visits are not pre-empted.
+
+    Args:
+        policy: ranks the servers that are ready.
+        patience: seconds after which a server that is ready is visited before those of higher rank.
+        set_point: requests a minute to a server, and to an address; infinity: no bound.
+        delay: least seconds from the end of a response to the next request.
+        per_server: most visits to one server at once.
+        per_address: politeness also by IP address.
+        pipelined: a connection has several requests under way.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        patience: float,
+        set_point: float,
+        delay: float,
+        per_server: int,
+        per_address: bool,
+        pipelined: bool,
+    ) -> None:
+        self._policy = policy
+        self._patience = patience
+        self._per_address = per_address
+        self._estimates = Estimates(pipelined=pipelined)
+        self._terms = Terms(
+            set_point=set_point, delay=delay, per_server=per_server, estimates=self._estimates
+        )
+        self.servers: dict[str, Server] = {}
+        self._lineup: Lineup[Server | Address] = Lineup(self._rank, patience=patience)
+        self._addresses: dict[str, Address] = {}
+        self._errands: dict[Server, list[Server]] = {}
+        self._absent: set[Server] = set()
+        self._visits = 0
+        self._now = 0.0
+
+    @property
+    def visits(self) -> int:
+        """Visits open now."""
+        return self._visits
+
+    def server(self, key: str) -> Server:
+        """Return the server of an origin, known or new."""
+        server = self.servers.get(key)
+        if server is None:
+            server = self.servers[key] = Server(key, self._terms)
+        return server
+
+    def rest(self, now: float) -> None:
+        """Ask each server, known or still to be met, nothing before its pause has passed: it may have been asked until now."""
+        self._terms.started = self._now = now
+        for server in self.servers.values():
+            if not server.is_cold:
+                server.origin_pace.hold(now + server.pause)
+            self._list_anew(server)
+
+    def change_rates(self, rate_of: Callable[[str], float], now: float) -> None:
+        """From now on servers have the set-points that ``rate_of`` gives for their keys, and addresses the highest of their servers'.
+
+        All are put in their queues anew: with some millions of servers that takes seconds.
+        """
+        self._terms.rate_of = rate_of
+        rates: dict[Address, float] = {}
+        for server in self.servers.values():
+            if server.is_cold:
+                continue
+            rate = rate_of(server.key)
+            server.origin_pace.change(rate, now)
+            rates[server.address] = max(rate, rates.get(server.address, 0.0))
+        for address, rate in rates.items():
+            address.pace.change(rate, now)
+        for server in self.servers.values():
+            self._list_anew(server)
+
+    # Visits
+
+    def open_visit(self, now: float) -> Server | None:
+        """Choose the server of the highest rank among those that are ready, and count a visit to it; None when none is ready."""
+        self._now = now
+        while (item := self._lineup.pop(now)) is not None:
+            server = self._chosen(item, now)
+            if server is not None:
+                server.visits += 1
+                server.address.visits += 1
+                self._visits += 1
+                self._list(server)
+                self._list_address(server.address)
+                return server
+        return None
+
+    def wakeup(self) -> float | None:
+        """Return the time before which `open_visit` has nothing; None while nothing waits for a time."""
+        wakeup = self._lineup.wakeup()
+        return None if wakeup == inf else wakeup
+
+    def learn(self, server: Server, visit: Measured) -> None:
+        """Take what a visit to a server has measured."""
+        server.estimate = self._estimates.learn(server.estimate, visit)
+
+    def close_visit(self, server: Server) -> None:
+        """A visit has ended; the server stands in the queue again if it has URLs."""
+        server.visits -= 1
+        server.address.visits -= 1
+        self._visits -= 1
+        self._list(server)
+        self._list_address(server.address)
+
+    def cool(self, server: Server) -> None:
+        """The server was not asked for a while: forget what is only of use where it was, unless others share its address or it has a delay of its own."""
+        address = server.address
+        is_plain = address.shared is None and server.pause <= self._terms.pause
+        if is_plain and not server.visits and server.next_time <= self._now:
+            self._addresses.pop(address.key, None)
+            server.cool()
+
+    def bind(self, server: Server, key: str, now: float) -> bool:
+        """The server was found at an IP address: from now on it shares the address's pace with the others there.
+
+        Returns:
+            Whether the visit may go on; false when as many others as are allowed are at the address already.
+        """
+        if not self._per_address:
+            return True
+        old, address = server.address, self._addresses.get(key)
+        if address is None:
+            address = self._addresses[key] = self._terms.address(server.key) if old.key else old
+            address.key = key
+            address.only = server
+        if address is not old:
+            self._move(server, old, address, now)
+        return address.visits <= address.limit
+
+    def widen(self, server: Server) -> None:
+        """From now on the server may have as many visits at once as are allowed; until then it has one."""
+        if not server.wide:
+            server.wide = True
+            self._list(server)
+
+    def set_limit(self, server: Server, limit: int) -> None:
+        """From now on the server's address may have so many visits at once; those above it should end (`Server.is_crowded`)."""
+        server.address.limit = limit
+        self._list(server)
+        self._list_address(server.address)
+
+    # Errands
+
+    def send(self, server: Server, other: Server) -> None:
+        """What must be known of a server is at another one: it is not visited until someone there has done its errand, and has called `back`."""
+        self._absent.add(server)
+        self._errands.setdefault(other, []).append(server)
+        self._list_anew(server)
+        self._list(other)
+
+    def has_errand(self, server: Server) -> bool:
+        """Tell whether another server needs something of this one."""
+        return server in self._errands
+
+    def take_errand(self, server: Server) -> Server | None:
+        """Return a server that needs something of this one, which is visited; None when none does."""
+        senders = self._errands.get(server)
+        if senders is None:
+            return None
+        sender = senders.pop()
+        if not senders:
+            del self._errands[server]
+        return sender
+
+    def is_absent(self, server: Server) -> bool:
+        """Tell whether the server waits for an errand of its own."""
+        return server in self._absent
+
+    def back(self, server: Server) -> None:
+        """The errand of a server is done."""
+        self._absent.discard(server)
+        self._list(server)
+
+    # Who waits where
+
+    def _rank(self, item: Server | Address) -> float:
+        if isinstance(item, Server):
+            return self._policy.rank(item)
+        assert item.shared is not None
+        best = item.shared.first(self._now)
+        return -inf if best is None else self._policy.rank(best)
+
+    def _rank_again(self, server: Server) -> None:
+        """The queue of a server has changed."""
+        if not server.entry or server.rank is None:
+            self._list(server)
+            return
+        shared = server.address.shared if not server.is_cold else None
+        if shared is None:
+            self._lineup.rank_again(server)
+        elif shared.rank_again(server):
+            self._lineup.rank_again(server.address)
+
+    def _chosen(self, item: Server | Address, now: float) -> Server | None:
+        """Return the server to visit, of one that was at the head of the line; None when its time was put off while it waited."""
+        if isinstance(item, Server):
+            if item.next_time <= now and item.visits < item.limit:
+                return item
+            self._list(item)
+            return None
+        assert item.shared is not None
+        while item.pace.next_time <= now and (server := item.shared.pop(now)):
+            if server.next_time <= now:
+                return server
+            self._list(server)
+        self._list_address(item)
+        return None
+
+    def _list(self, server: Server) -> None:
+        """Put a server among those that wait, if it may be visited at some time."""
+        waits = server.queued and server not in self._absent
+        if not (waits or server in self._errands) or server.visits >= server.limit:
+            return
+        shared = None if server.is_cold else server.address.shared
+        ready = max(server.next_time if shared is None else server.own_time, self._now)
+        if waits and server.retries and len(server.retries) == server.queued:
+            ready = max(ready, server.retries[0][0])
+        if server.entry and server.ready_at <= ready:
+            return
+        if shared is None:
+            self._lineup.put(server, ready)
+        else:
+            shared.put(server, ready)
+            self._list_address(server.address)
+
+    def _list_address(self, address: Address) -> None:
+        """Put an address that servers share in the line of all, or where it should stand now."""
+        if address.shared is None:
+            return
+        wakeup = address.shared.wakeup() if address.visits < address.limit else inf
+        if wakeup == inf:
+            self._lineup.remove(address)
+            return
+        ready = max(address.pace.next_time, wakeup, 0.0)
+        if not address.entry or address.ready_at > ready:
+            self._lineup.put(address, ready)
+
+    def _list_anew(self, server: Server) -> None:
+        shared = None if server.is_cold else server.address.shared
+        (self._lineup if shared is None else shared).remove(server)
+        self._list(server)
+
+    def _move(self, server: Server, old: Address, address: Address, now: float) -> None:
+        """Let a server move to another address, with what it owes to the old one."""
+        (self._lineup if old.shared is None else old.shared).remove(server)
+        if old.only is server:
+            self._addresses.pop(old.key, None)
+        old.visits -= server.visits
+        address.visits += server.visits
+        address.pace.hold(old.pace.next_time)
+        own = server.origin_pace.set_point
+        if own > address.pace.set_point:
+            address.pace.change(own, now)
+        server.address = address
+        if address.only is not None and address.only is not server:
+            other, address.only = address.only, None
+            address.shared = Lineup(self._policy.rank, patience=self._patience)
+            self._lineup.remove(other)
+            self._list(other)
+        self._list(server)
+        self._list_address(old)
