@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from andante.frontier.block import Block, Link, decode_done, decode_links, encode_done, encode_links
+from andante.frontier.block import (
+    BLOCK_SIZE,
+    Block,
+    Link,
+    decode_done,
+    decode_links,
+    encode_done,
+    encode_links,
+)
 
 links = st.builds(
     Link,
@@ -34,11 +42,32 @@ def test_a_block_is_done_when_all_its_urls_have_ended():
     assert block.is_done
 
 
-def test_a_sealed_block_takes_no_more():
+def test_a_full_block_takes_no_more():
     block = Block(1)
-    block.sealed = True
+    for _ in range(BLOCK_SIZE):
+        assert not block.is_full
+        block.append(Link("/a", 0))
     with pytest.raises(AssertionError):
         block.append(Link("/a", 0))
+
+
+def test_links_are_on_disk_in_memory_or_both():
+    """Three are stored and let go of; two come; all are read again."""
+    block = Block(1)
+    links = [Link(f"/{n}", n) for n in range(5)]
+    for link in links[:3]:
+        block.append(link)
+    stored = encode_links(block.unstored())
+    block.stored = 3
+    assert block.unload() == 3
+    assert block.links is None
+    for link in links[3:]:
+        block.append(link)
+    assert block.unstored() == links[3:]
+    stored += encode_links(block.unstored())
+    block.stored = 5
+    assert block.load(lambda _: decode_links(stored)) == links
+    assert block.load(lambda _: pytest.fail("it is in memory")) == links
 
 
 def test_repr_says_what_it_is():

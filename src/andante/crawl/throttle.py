@@ -301,7 +301,7 @@ class Throttle:
         state, before = self._state, backoff.until
         until = self._until(backoff, sign, came)
         if backoff.failures:
-            server.wide = False
+            server.warmth.wide = False
         if until <= max(before, came.now):
             return
         server.origin_pace.hold(until)

@@ -42,10 +42,6 @@ class Block(msgspec.Struct, eq=False, gc=False):
     size: int = 0
     done: int = 0
     """Bit i is set when URL i has ended."""
-    moved: int = 0
-    """Bit i is set when URL i waits elsewhere, under another grade."""
-    sealed: bool = False
-    """It takes no more URLs."""
     stored: int = 0
     base: int = 0
     links: list[Link] | None = None
@@ -60,7 +56,12 @@ class Block(msgspec.Struct, eq=False, gc=False):
     @classmethod
     def from_disk(cls, number: int, *, grade: int, size: int, done: int) -> Self:
         """Return a block as it was stored, its links left there."""
-        return cls(number, grade, size, done, stored=size, base=size, sealed=size >= BLOCK_SIZE)
+        return cls(number, grade, size, done, stored=size, base=size)
+
+    @property
+    def is_full(self) -> bool:
+        """It takes no more URLs."""
+        return self.size >= BLOCK_SIZE
 
     @property
     def is_done(self) -> bool:
@@ -74,12 +75,11 @@ class Block(msgspec.Struct, eq=False, gc=False):
 
     def append(self, link: Link) -> int:
         """Add a URL; return its index."""
-        assert not self.sealed
+        assert not self.is_full
         if self.links is None:
             self.links = []
         self.links.append(link)
         self.size += 1
-        self.sealed = self.size >= BLOCK_SIZE
         return self.size - 1
 
     def finish(self, index: int) -> None:

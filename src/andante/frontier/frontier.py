@@ -110,7 +110,7 @@ class Frontier(ServerQueue):
         self._waiting: dict[bytes, _Place] | None = {} if rescores else None
         self._numbers = count(1)
         self._grown: dict[int, tuple[Server, Block]] = {}
-        self._touched: dict[int, Block] = {}
+        self._touched: dict[int, tuple[Server, Block]] = {}
         self._fingerprints = bytearray()
         self._resident = 0
 
@@ -194,7 +194,7 @@ class Frontier(ServerQueue):
         """The URL has ended, whatever its outcome."""
         block = task.block
         block.finish(task.index)
-        self._touched[block.number] = block
+        self._touched[block.number] = (task.server, block)
 
     def retry(self, task: Task, due: float, *, attempts: int) -> None:
         """Queue the URL again, not before ``due``, with the attempts made so far."""
@@ -208,9 +208,9 @@ class Frontier(ServerQueue):
     def changes(self) -> Changes:
         """Return what has changed since the last call."""
         grown, progressed, finished = [], [], []
-        for block in self._touched.values():
+        for server, block in self._touched.values():
             if block.is_done:
-                block.sealed = True
+                server.close(block)
                 self._grown.pop(block.number, None)
                 self._resident -= block.size - block.base
                 if block.stored:

@@ -20,8 +20,8 @@ class Waiting(Protocol):
     """Number of its entry; 0: it does not wait."""
     ready_at: float
     """When it is, or was, ready."""
-    rank: float | None
-    """Its rank among those that are ready; None: it is not."""
+    order: float | None
+    """Its place among those that are ready, the lowest first: its rank, negative. None: it is not ready."""
 
 
 Item = TypeVar("Item", bound=Waiting)
@@ -58,7 +58,7 @@ class Lineup(Generic[Item]):
             self._count += 1
         item.entry = number = next(self._numbers)
         item.ready_at = ready_at
-        item.rank = None
+        item.order = None
         self._push(self._later, ready_at, number, item)
 
     def remove(self, item: Item) -> None:
@@ -69,12 +69,12 @@ class Lineup(Generic[Item]):
 
     def rank_again(self, item: Item) -> bool:
         """Something about it has changed; return whether its rank has."""
-        if item.rank is None or not item.entry:
+        if item.order is None or not item.entry:
             return False
-        rank = self._rank(item)
-        if rank == item.rank:
+        order = -self._rank(item)
+        if order == item.order:
             return False
-        self._rise(item, rank)
+        self._rise(item, order)
         return True
 
     def first(self, now: float) -> Item | None:
@@ -82,12 +82,12 @@ class Lineup(Generic[Item]):
         while self._later and self._later[0][0] <= now:
             _, number, item = heappop(self._later)
             if item.entry == number:
-                self._rise(item, self._rank(item))
+                self._rise(item, -self._rank(item))
                 if self._patience < inf:
                     self._longest.append((item.ready_at, item))
         while self._longest:
             ready_at, item = self._longest[0]
-            if item.entry and item.rank is not None and item.ready_at == ready_at:
+            if item.entry and item.order is not None and item.ready_at == ready_at:
                 if ready_at < now - self._patience:
                     return item
                 break
@@ -124,11 +124,11 @@ class Lineup(Generic[Item]):
         self._longest.clear()
         self._count = 0
 
-    def _rise(self, item: Item, rank: float) -> None:
+    def _rise(self, item: Item, order: float) -> None:
         """Put it among those that are ready."""
-        item.rank = rank
+        item.order = order
         item.entry = number = next(self._numbers)
-        self._push(self._ready, -rank, number, item)
+        self._push(self._ready, order, number, item)
 
     def _push(
         self, heap: list[tuple[float, int, Item]], key: float, number: int, item: Item

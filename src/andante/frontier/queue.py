@@ -10,6 +10,8 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from math import floor, log2
 
+import msgspec
+
 from andante.frontier.block import Block, Link
 
 Read = Callable[[Block], list[Link]]
@@ -38,32 +40,32 @@ def worth(grade: int) -> float:
     return _WORTH[grade]
 
 
-class Chain:
+class Chain(msgspec.Struct, eq=False, gc=False):
     """The URLs of one grade: blocks one behind the other."""
 
-    __slots__ = ("_at", "_first", "_last", "grade", "moved_in", "next", "waiting")
-
-    def __init__(self, grade: int, after: Chain | None) -> None:
-        self.grade = grade
-        self.next = after
-        """The chain of the next lower grade that there is."""
-        self.waiting = 0
-        """URLs in it that have not been taken."""
-        self.moved_in: dict[tuple[int, int], Block] | None = None
-        """URLs whose grade has become this one, by block number and index; they come first."""
-        self._first: Block | None = None
-        self._last: Block | None = None
-        self._at = 0  # the next URL of the first block
+    grade: int
+    next: Chain | None
+    """The chain of the next lower grade that there is."""
+    waiting: int = 0
+    """URLs in it that have not been taken."""
+    first: Block | None = None
+    last: Block | None = None
+    at: int = 0
+    """The next URL of the first block."""
+    moved_in: dict[tuple[int, int], Block] | None = None
+    """URLs whose grade has become this one, by block number and index; they come first."""
+    moved_out: set[tuple[int, int]] | None = None
+    """URLs in its blocks whose grade has become another."""
 
     @property
     def is_over(self) -> bool:
-        """Nothing waits, and its last block takes no more."""
-        return not self.waiting and (self._last is None or self._last.sealed)
+        """Nothing waits, and nothing will be added to its blocks."""
+        return not self.waiting and (self.last is None or self.last.is_full)
 
     def append(self, link: Link, number: Callable[[], int]) -> Block:
         """Add a URL at the end; return its block."""
-        block = self._last
-        if block is None or block.sealed:
+        block = self.last
+        if block is None or block.is_full:
             block = Block(number(), self.grade)
             self.put(block)
         block.append(link)
@@ -72,11 +74,11 @@ class Chain:
 
     def put(self, block: Block) -> None:
         """Add a block at the end."""
-        if self._last is None:
-            self._first = block
+        if self.last is None:
+            self.first = block
         else:
-            self._last.next = block
-        self._last = block
+            self.last.next = block
+        self.last = block
 
     def take(self, read: Read) -> tuple[Block, int, Link]:
         """Take the first URL that waits; there must be one."""
@@ -86,19 +88,46 @@ class Chain:
             moved = self.moved_in.pop((number, index))
             return moved, index, moved.load(read)[index]
         while True:
-            assert self._first is not None
-            block = self._first
+            assert self.first is not None
+            block = self.first
             links = block.load(read)
-            gone = block.done | block.moved
-            while self._at < block.size:
-                index = self._at
-                self._at += 1
-                if not gone >> index & 1:
-                    return block, index, links[index]
-            self._first = block.next
-            if self._first is None:
-                self._last = None
-            self._at = 0
+            done = block.done
+            while self.at < block.size:
+                index = self.at
+                self.at += 1
+                if done >> index & 1:
+                    continue
+                if self.moved_out and (block.number, index) in self.moved_out:
+                    self.moved_out.discard((block.number, index))
+                    continue
+                return block, index, links[index]
+            self.first = block.next
+            if self.first is None:
+                self.last = None
+            self.at = 0
+
+    def move_out(self, block: Block, index: int) -> None:
+        """A URL that waits in it does so no more."""
+        self.waiting -= 1
+        if self.moved_in and self.moved_in.pop((block.number, index), None) is not None:
+            return
+        if self.moved_out is None:
+            self.moved_out = set()
+        self.moved_out.add((block.number, index))
+
+    def move_in(self, block: Block, index: int) -> None:
+        """A URL of another grade has this one now."""
+        self.waiting += 1
+        if self.moved_in is None:
+            self.moved_in = {}
+        self.moved_in[block.number, index] = block
+
+    def close(self, block: Block) -> None:
+        """A block is done, and away: nothing may be added to it."""
+        if block is self.last:  # then all before it have been taken too
+            self.first = self.last = None
+            self.at = 0
+            self.moved_out = None
 
 
 class UrlQueue:
@@ -151,15 +180,8 @@ class UrlQueue:
 
     def move(self, block: Block, index: int, *, old: int, new: int) -> None:
         """Let a URL that waits under one grade wait under another."""
-        chain = self._chain(old)
-        chain.waiting -= 1
-        if chain.moved_in is None or chain.moved_in.pop((block.number, index), None) is None:
-            block.moved |= 1 << index
-        chain = self._chain(new)
-        chain.waiting += 1
-        if chain.moved_in is None:
-            chain.moved_in = {}
-        chain.moved_in[block.number, index] = block
+        self._chain(old).move_out(block, index)
+        self._chain(new).move_in(block, index)
 
     def put_retry(self, due: float, block: Block, index: int, link: Link, attempts: int) -> None:
         """Queue a URL that is to be tried again, not before ``due``."""
@@ -190,6 +212,10 @@ class UrlQueue:
             self.retries = None
         self.queued -= 1
         return block, index, link, attempts
+
+    def close(self, block: Block) -> None:
+        """All URLs of a block have ended: it takes no more."""
+        self._chain(block.grade).close(block)
 
     def _chain(self, grade: int) -> Chain:
         """Return the chain of a grade, there or new. There are few: as many as there are grades of URLs that wait."""

@@ -51,7 +51,7 @@ class Address:
     Until a server's name is resolved it has an address of its own.
     """
 
-    __slots__ = ("entry", "key", "limit", "only", "pace", "rank", "ready_at", "shared", "visits")
+    __slots__ = ("entry", "key", "limit", "only", "order", "pace", "ready_at", "shared", "visits")
 
     def __init__(self, pace: Pace, limit: int) -> None:
         self.key = ""
@@ -67,7 +67,19 @@ class Address:
         """Where there are several, those that wait."""
         self.entry = 0
         self.ready_at = 0.0
-        self.rank: float | None = None
+        self.order: float | None = None
+
+
+class Warmth:
+    """What is kept of a server only while it is asked, and a while after."""
+
+    __slots__ = ("address", "pace", "wide")
+
+    def __init__(self, pace: Pace, address: Address) -> None:
+        self.pace = pace
+        self.address = address
+        self.wide = False
+        """It may have more than one visit at once."""
 
 
 class Server(UrlQueue):
@@ -77,17 +89,15 @@ class Server(UrlQueue):
     """
 
     __slots__ = (
-        "_address",
-        "_pace",
         "_terms",
+        "_warmth",
         "entry",
         "estimate",
         "given_up",
         "key",
-        "rank",
+        "order",
         "ready_at",
         "visits",
-        "wide",
     )
 
     def __init__(self, key: str, terms: Terms) -> None:
@@ -97,17 +107,14 @@ class Server(UrlQueue):
         self.given_up = ""
         """Why the crawl has given the server up; empty: it has not."""
         self.visits = 0
-        self.wide = False
-        """It may have more than one visit at once."""
         self.estimate: Estimate | None = None
         """What visits to it have taken; None: there was none."""
         self.entry = 0
         self.ready_at = 0.0
         """When it is, or was last, ready to be visited."""
-        self.rank: float | None = None
+        self.order: float | None = None
         self._terms = terms
-        self._pace: Pace | None = None
-        self._address: Address | None = None
+        self._warmth: Warmth | None = None
 
     def __repr__(self) -> str:
         return f"<Server {self.key}: {self.queued} queued, {self.visits} visits, next at {self.next_time:.3f}>"
@@ -115,34 +122,37 @@ class Server(UrlQueue):
     # When, and how many at once
 
     @property
+    def is_cold(self) -> bool:
+        """It has neither pace nor address."""
+        return self._warmth is None
+
+    @property
+    def warmth(self) -> Warmth:
+        """Pace and address, made if it is cold."""
+        if self._warmth is None:
+            address = self._terms.address(self.key)
+            address.only = self
+            self._warmth = Warmth(self._terms.pace(self.key), address)
+        return self._warmth
+
+    def cool(self) -> None:
+        """Forget pace and address."""
+        self._warmth = None
+
+    @property
     def origin_pace(self) -> Pace:
         """Its own pace."""
-        if self._pace is None:
-            self._pace = self._terms.pace(self.key)
-        return self._pace
+        return self.warmth.pace
 
     @property
     def address(self) -> Address:
         """Where it is, as far as that is known."""
-        if self._address is None:
-            self.address = self._terms.address(self.key)
-            self.address.only = self
-        assert self._address is not None
-        return self._address
-
-    @address.setter
-    def address(self, address: Address) -> None:
-        self._address = address
+        return self.warmth.address
 
     @property
-    def is_cold(self) -> bool:
-        """It has neither pace nor address."""
-        return self._pace is None and self._address is None
-
-    def cool(self) -> None:
-        """Forget pace and address."""
-        self._pace = self._address = None
-        self.wide = False
+    def wide(self) -> bool:
+        """It may have more than one visit at once."""
+        return self._warmth is not None and self._warmth.wide
 
     @property
     def limit(self) -> int:
@@ -157,16 +167,16 @@ class Server(UrlQueue):
     @property
     def own_time(self) -> float:
         """When its own time has come, whatever its address says."""
-        if self._pace is None:
+        if self._warmth is None:
             return max(self._terms.started + self._terms.pause, 0.0)
-        return self._pace.next_time
+        return self._warmth.pace.next_time
 
     @property
     def next_time(self) -> float:
         """When both its own time and its address's time have come."""
-        if self._address is None:
+        if self._warmth is None:
             return self.own_time
-        return max(self.own_time, self._address.pace.next_time)
+        return max(self._warmth.pace.next_time, self._warmth.address.pace.next_time)
 
     # What a visit is worth
 
@@ -178,7 +188,7 @@ class Server(UrlQueue):
     @property
     def pause(self) -> float:
         """Seconds from a request to the next one that its pace demands."""
-        return self._terms.pause if self._pace is None else self._pace.pause
+        return self._terms.pause if self._warmth is None else self._warmth.pace.pause
 
     @property
     def pages(self) -> int:

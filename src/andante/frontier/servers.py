@@ -153,7 +153,7 @@ class ServerQueue:
     def widen(self, server: Server) -> None:
         """From now on the server may have as many visits at once as are allowed; until then it has one."""
         if not server.wide:
-            server.wide = True
+            server.warmth.wide = True
             self._list(server)
 
     def set_limit(self, server: Server, limit: int) -> None:
@@ -205,7 +205,7 @@ class ServerQueue:
 
     def _rank_again(self, server: Server) -> None:
         """The queue of a server has changed."""
-        if not server.entry or server.rank is None:
+        if not server.entry or server.order is None:
             self._list(server)
             return
         shared = server.address.shared if not server.is_cold else None
@@ -274,7 +274,7 @@ class ServerQueue:
         own = server.origin_pace.set_point
         if own > address.pace.set_point:
             address.pace.change(own, now)
-        server.address = address
+        server.warmth.address = address
         if address.only is not None and address.only is not server:
             other, address.only = address.only, None
             address.shared = Lineup(self._policy.rank, patience=self._patience)
