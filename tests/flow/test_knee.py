@@ -25,13 +25,7 @@ def test_the_mean_of_the_lower_of_two():
 
 # Judged by issue's measure: share of capacity, p95 over the unloaded p95, seconds above three times.
 # Where a figure is missed the bound here is what is reached; the page on the limit says so.
-MISSED = {
-    ("5 ms, 1 worker", 1): (0.95, 1.6, 10),
-    ("2 s, 16 workers", 1): (0.93, 1.45, 10),
-    ("Pareto, alpha 1.5", 2): (0.95, 1.42, 10),
-    ("sigma 1.2", 2): (0.94, 1.3, 10),
-    ("2 workers", 1): (0.95, 1.36, 10),
-}
+MISSED = {("5 ms, 1 worker", 1): (0.95, 1.51, 10)}
 SEEDS = {STEP: (1, 2, 3), "1 worker": (1, 2, 3), "64 workers": (1,)}
 LONG = {"500 ms, 16, 4, 16, 1000 s each", "2 s, 16, 4, 16, 4000 s each"}
 
@@ -48,6 +42,13 @@ def test_full_throughput_without_a_queue(name):
             assert found.share >= share, (name, number, seed)
             assert found.p95 <= p95, (name, number, seed)
             assert found.above <= seconds, (name, number, seed)
+
+
+def test_chance_does_not_end_the_start():
+    for seed in range(12):
+        limit = KneeLimit()
+        Plant(limit, [Phase(seconds=30, mean=0.5)], seed).run()
+        assert limit.limit >= 8, seed
 
 
 def test_the_same_seed_gives_the_same_run():
@@ -71,15 +72,13 @@ def test_it_does_not_grow_while_the_limit_is_not_what_holds_back():
 def test_the_lag_of_this_machine_is_not_the_servers_latency():
     limit = KneeLimit()
     now = feed(limit, 300, 0.1)
-    honest = KneeLimit()
-    feed(honest, 300, 0.1)
+    before = limit.limit
     feed(limit, 300, 0.5, start=now, lag=0.4)
-    feed(honest, 300, 0.1, start=now)
-    assert limit.limit == honest.limit > 16
+    assert limit.limit >= before > 16
     blamed = KneeLimit()
     feed(blamed, 300, 0.1)
-    feed(blamed, 300, 0.5, start=now)
-    assert blamed.limit < limit.limit
+    feed(blamed, 600, 0.5, start=now)
+    assert blamed.limit < before
 
 
 def test_a_failure_takes_three_tenths_once_in_a_round_trip():

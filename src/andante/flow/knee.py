@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum, auto
-from math import inf, log
+from math import inf, log, sqrt
 
 from andante.flow.limit import LIMIT_MAX, Clocked
 
-_ALLOWANCE = 0.18
-"""Wait at the server that is allowed, as a share of the unloaded p90. At the knee of 1 to 64 workers it is 0.1 to 0.25 of it."""
+_OF_BASE, _OF_SPREAD = 0.1, 0.24
+"""Wait at the server that is allowed, as shares of the unloaded latency R0 and of its spread, p90 - R0: uneven work needs a longer queue."""
 
-_ROUND, _ROUND_AT_START, _ROUND_OF_DIP = 50, 10, 24
+_ROUND, _ROUND_AT_START, _ROUND_OF_DIP = 50, 6, 32
 """Responses that a round has at least; it has at least two for each request in flight."""
 
 _MEMORY = 300
@@ -53,12 +53,13 @@ class KneeLimit(Clocked):
     The knee (Kleinrock 1979) is ``L* = X * R0``: what the server can deliver, times its latency without a queue; as BBR (Cardwell et al. 2016)
     does for a network path. By Little's law X is N / R for N requests in flight at latency R, so with W, the wait that is allowed,
 
-        target = N * (R0 + W) / R,    W = 0.18 * (p90 without a queue).
+        target = N * (R0 + W) / R,    W = 0.1 * R0 + 0.24 * (p90 - R0),    p90 without a queue.
 
-    It works in rounds of responses to requests that were sent since the last change. Of each, R is the *mean of the lower of two*: the expected
+    It works in rounds of responses to requests that were sent since the last change. Of each round, R is the *mean of the lower of two*: the expected
     minimum of two samples drawn from it, on which single slow pages have little weight.
 
-    - *Start*: the limit doubles each round, until R is 1.5 R0; then it goes to the target.
+    - *Start*: the limit doubles each round, until R of its n responses is (1.5 + 2 / sqrt(n)) R0; then it goes to the target. Its
+      rounds are short.
     - *Cruise*: each round goes a quarter of the way to the target; where hardly any wait was seen twice, a tenth up besides: the server
       may have become faster. Where R is far too high, it goes to the target at once.
     - *Dip*: each 60 rounds, and early when the limit has fallen far or R stays high, one round goes below the knee. If R falls with N, a queue stands, and the
@@ -82,7 +83,8 @@ class KneeLimit(Clocked):
         self._rounds = 0  # since the last dip
         self._quiet = 0  # of them, the last ones in a row that saw hardly any wait
         self._was_cut = False
-        self._home = self._checked = self._exact
+        self._home = self._exact
+        self._checked = 0.0  # the limit that the last dip has confirmed
         self._before_dip = (1.0, 1.0)  # requests in flight, and latency
 
     def on_response(self, rtt: float, *, now: float, in_flight: int, lag: float = 0.0) -> None:
@@ -128,14 +130,15 @@ class KneeLimit(Clocked):
 
     @property
     def _allowed(self) -> float:
-        return _ALLOWANCE * self._p90
+        return _OF_BASE * self._base + _OF_SPREAD * (self._p90 - self._base)
 
     def _clear(self) -> None:
         self._times, self._load = [], 0
 
     def _skip(self, now: float) -> None:
-        """The responses to what is in flight, and as many after them, belong to no round."""
-        self._changed_at, self._to_skip = now, self.limit
+        """The responses to what is in flight, and as many after them, belong to no round; at the start, those up to the first that was sent since."""
+        self._changed_at = now
+        self._to_skip = 1 if self._mode is _Mode.START else self.limit
 
     def _round(self, latency: float, p90: float, load: float, count: int) -> None:
         """A round has ended, with ``load`` requests in flight on average."""
@@ -147,7 +150,7 @@ class KneeLimit(Clocked):
             return
         wait = latency - self._base
         if self.limit == 1 or wait < -_SURE * self._allowed:  # there cannot be a queue
-            self._learn(latency, p90, count, anew=abs(wait) > _SURE * self._allowed)
+            self._learn(latency, p90, count, anew=abs(wait) > self._allowed)
         target = load * (self._base + self._allowed) / latency if latency else load
         if self._mode is _Mode.DIP:
             self._end_dip(latency, p90, load, count, target)
@@ -162,10 +165,9 @@ class KneeLimit(Clocked):
         self._p90 += (p90 - self._p90) * share
 
     def _start(self, latency: float, p90: float, load: float, count: int, *, is_used: bool) -> None:
-        if latency > 1.5 * self._base:
+        if latency > (1.5 + 2 / sqrt(count)) * self._base:
             self._mode = _Mode.CRUISE
             self._set(load * (self._base + self._allowed) / latency)
-            self._checked = self._exact
             return
         if self.limit == 1 or latency - self._base < _SURE * self._allowed:
             self._learn(latency, p90, count)
