@@ -1,6 +1,13 @@
-"""What URLs cost in memory and time: many known, many queued. ``python benchmarks/scale.py``; ``--quick`` for the smoke run.
+"""What URLs and servers cost in memory and time: ``python benchmarks/scale.py``; ``--quick`` for the smoke run.
 
-Each row is measured in a process of its own. The last column is the cost per URL as a ratio to the same at a hundredth of the size.
+- *known*: URLs that the seen test holds.
+- *queued*: URLs on a hundredth as many servers, in a stored frontier, a tenth of which are taken.
+- *spread*: URLs on a tenth as many servers, with scores, likewise; none are taken.
+- *idle*: servers with a URL each that waits, which is on disk.
+- *choose*: a link comes to a server, which is ranked anew, and the best server is chosen and visited: capability.
+
+Each row is measured in a process of its own. Microseconds and bytes are for one URL, server or choice; bytes are what the process has grown by at its
+peak. The last column is the time as a ratio to the same at a hundredth of the size (choose: a thousandth).
 """
 
 from __future__ import annotations
@@ -11,15 +18,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
+from itertools import count as count_from
 from pathlib import Path
+from random import Random
 
-from andante.frontier import Frontier, Seen
+from andante.frontier import Frontier, Link, Seen
 from andante.frontier.block import decode_links, encode_done, encode_links
+from andante.frontier.policy import Capability
 from andante.store.journal import Batch, Journal
 from andante.url import fingerprint
 
 _COMMIT = 20_000
 """URLs between commits."""
+
+_CHOICES = 100_000
 
 
 def known(count: int) -> float:
@@ -36,33 +49,80 @@ def known(count: int) -> float:
 
 def queued(count: int, directory: str) -> float:
     """Queue URLs on count / 100 servers in a stored frontier, then take a tenth; return the seconds for one URL."""
-    journal = Journal(Path(directory) / "journal.sqlite")
-    frontier = Frontier(lambda block: decode_links(journal.links(block.number)))
     servers = max(1, count // 100)
     started = time.perf_counter()
+    with closing(Journal(Path(directory) / "journal.sqlite")) as journal:
+        frontier = Frontier(lambda block: decode_links(journal.links(block.number)))
+        fill(frontier, journal, count, servers)
+        taken = 0
+        while taken < count // 10 and (server := frontier.open_visit(0.0)):
+            while task := frontier.take(server, 0.0):
+                frontier.finish(task)
+                taken += 1
+            frontier.close_visit(server)
+            if not taken % 1000:
+                commit(frontier, journal)
+    return (time.perf_counter() - started) / count
+
+
+def spread(count: int, directory: str) -> float:
+    """Queue URLs with scores on count / 10 servers in a stored frontier; return the seconds for one URL."""
+    started = time.perf_counter()
+    with closing(Journal(Path(directory) / "journal.sqlite")) as journal:
+        frontier = Frontier(
+            lambda block: decode_links(journal.links(block.number)), policy=Capability()
+        )
+        fill(frontier, journal, count, max(1, count // 10))
+    return (time.perf_counter() - started) / count
+
+
+def idle(count: int, directory: str) -> float:
+    """Queue a URL on each of so many servers in a stored frontier; return the seconds for one."""
+    started = time.perf_counter()
+    with closing(Journal(Path(directory) / "journal.sqlite")) as journal:
+        frontier = Frontier(lambda block: decode_links(journal.links(block.number)), resident_max=0)
+        fill(frontier, journal, count, count)
+    return (time.perf_counter() - started) / count
+
+
+def choose(count: int) -> float:
+    """Rank servers anew as links come, and choose the best, among so many; return the seconds for one link and choice."""
+    chance = Random(1)
+    frontier = Frontier(lambda _: [], policy=Capability(), resident_max=10**9)
+    for start in range(0, count, 1000):
+        found = [f"http://host{number}.example/" for number in range(start, start + 1000)]
+        frontier.offer(found, depth=1, scores=[chance.random() for _ in found])
+    servers = list(frontier.servers.values())
+    links = [
+        (chance.choice(servers), Link(f"/{number}", 1), chance.randrange(-12, 1))
+        for number in range(_CHOICES)
+    ]
+    numbers = count_from(count + 1)
+    frontier.wakeup()
+    frontier.close_visit(frontier.open_visit(0.0))  # now all are ready
+    started = time.perf_counter()
+    for server, link, grade in links:
+        server.append(link, grade, lambda: next(numbers))
+        frontier.changed(server)
+        chosen = frontier.open_visit(0.0)
+        frontier.take(chosen, 0.0)
+        frontier.close_visit(chosen)
+    return (time.perf_counter() - started) / _CHOICES
+
+
+def fill(frontier: Frontier, journal: Journal, count: int, servers: int) -> None:
+    """Offer URLs, a hundred at a time as from a page, on so many servers in no order; commit regularly."""
     for start in range(0, count, 100):
+        numbers = range(start, min(start + 100, count))
         frontier.offer(
-            (
-                f"http://host{n * 7919 % servers}.example/a/page-{n}.html"
-                for n in range(start, start + 100)
-            ),
+            (f"http://host{n * 7919 % servers}.example/a/page-{n}.html" for n in numbers),
             depth=1,
             referrer=f"http://host{start % servers}.example/a/",
+            scores=[0.8 ** (n % 13) for n in numbers],
         )
         if not start % _COMMIT:
             commit(frontier, journal)
     commit(frontier, journal)
-    taken = 0
-    while taken < count // 10 and (server := frontier.open_visit(0.0)):
-        while task := frontier.take(server, 0.0):
-            frontier.finish(task)
-            taken += 1
-        frontier.close_visit(server)
-        if not taken % 1000:
-            commit(frontier, journal)
-    seconds = time.perf_counter() - started
-    journal.close()
-    return seconds / count
 
 
 def commit(frontier: Frontier, journal: Journal) -> None:
@@ -96,34 +156,59 @@ def commit(frontier: Frontier, journal: Journal) -> None:
 
 
 def measure(kind: str, count: int) -> tuple[float, float]:
-    """Run one measurement in a process of its own; return microseconds for one URL and peak megabytes."""
+    """Run one measurement in a process of its own; return microseconds and peak bytes for one."""
     command = [sys.executable, __file__, "--one", kind, str(count)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    microseconds, megabytes = map(float, done.stdout.split())
-    return microseconds, megabytes
+    microseconds, size = map(float, done.stdout.split())
+    return microseconds, size
+
+
+def one(kind: str, count: int) -> None:
+    """Measure in this process, and print."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if kind in ("known", "choose"):
+        seconds = {"known": known, "choose": choose}[kind](count)
+    else:
+        with tempfile.TemporaryDirectory() as directory:
+            seconds = {"queued": queued, "spread": spread, "idle": idle}[kind](count, directory)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(seconds * 1e6, grown * 1024 / count)
+
+
+ROWS = {
+    "known": (10_000_000, 100),
+    "queued": (1_000_000, 100),
+    "spread": (10_000_000, 100),
+    "idle": (1_000_000, 100),
+    "choose": (1_000_000, 1_000),
+}
+"""How many, and the divisor of the smaller size that it is compared with."""
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a hundredth of the size")
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument(
         "--one", nargs=2, metavar=("KIND", "COUNT"), help="one measurement, in this process"
     )
     arguments = parser.parse_args()
     if arguments.one:
-        kind, count = arguments.one[0], int(arguments.one[1])
-        with tempfile.TemporaryDirectory() as directory:
-            seconds = known(count) if kind == "known" else queued(count, directory)
-        print(seconds * 1e6, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        one(arguments.one[0], int(arguments.one[1]))
         return
     scale = 100 if arguments.quick else 1
-    print("| what | URLs | us a URL | peak MB | against 1/100 |\n|---|---:|---:|---:|---:|")
-    for kind, count in (("known", 10_000_000), ("queued", 1_000_000)):
-        small, _ = measure(kind, count // scale // 100)
-        large, megabytes = measure(kind, count // scale)
+    print(
+        "| what | count | us each | B each | peak MB | time against less |\n|---|---:|---:|---:|---:|---:|"
+    )
+    for kind in arguments.rows:
+        count, divisor = ROWS[kind]
+        count //= scale
+        small, _ = measure(kind, max(count // divisor, 100))
+        large, size = measure(kind, count)
         print(
-            f"| {kind} | {count // scale:,} | {large:.2f} | {megabytes:.0f} | {large / small:.2f} |"
+            f"| {kind} | {count:,} | {large:.2f} | {size:.0f} | {size * count / 1e6:.0f} | {large / small:.2f} |",
+            flush=True,
         )
 
 

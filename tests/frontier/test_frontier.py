@@ -285,3 +285,114 @@ class FrontierMachine(RuleBasedStateMachine):
 
 TestFrontierMachine = FrontierMachine.TestCase
 TestFrontierMachine.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+
+
+# Two servers at an address, one of which moves
+
+
+def test_who_stays_at_an_address_is_visited_when_the_other_has_moved():
+    """The one was being visited, and the other waited for the address."""
+    frontier = Frontier(Disk().load)
+    for host in "ab":
+        frontier.offer(urls(host, 3), depth=0)
+    a = frontier.open_visit(0.0)
+    assert frontier.bind(a, "192.0.2.1", 0.0)
+    b = frontier.open_visit(0.0)
+    assert not frontier.bind(b, "192.0.2.1", 0.0)
+    frontier.close_visit(b)
+    assert frontier.open_visit(0.0) is None
+    assert frontier.bind(a, "192.0.2.2", 0.0)
+    assert frontier.open_visit(0.0) is b
+
+
+def test_an_address_is_asked_as_often_as_its_servers_may_be():
+    """A server that comes from an address with a faster neighbour does not bring its pace along."""
+    frontier = Frontier(Disk().load)
+    for host in "abc":
+        frontier.offer(urls(host, 3), depth=0)
+    rates = {"http://a.example": 600.0}
+    frontier.change_rates(lambda key: rates.get(key, 60.0), 0.0)
+    a, b, c = (frontier.open_visit(0.0) for _ in range(3))
+    for server, address in [(a, "192.0.2.1"), (b, "192.0.2.1"), (c, "192.0.2.2"), (b, "192.0.2.2")]:
+        frontier.bind(server, address, 0.0)
+    assert a.address.pace.set_point == 600.0
+    assert b.address is c.address
+    assert b.address.pace.set_point == 60.0
+
+
+# Errands
+
+
+def test_an_errand_is_done_at_the_other_server_before_its_sender_is_visited():
+    frontier = Frontier(Disk().load)
+    frontier.offer(urls("a", 1), depth=0)
+    a, b = frontier.open_visit(0.0), frontier.server("http://b.example")
+    frontier.send(a, b)
+    frontier.close_visit(a)
+    assert frontier.is_absent(a)
+    assert frontier.open_visit(0.0) is b, "though nothing waits for it"
+    assert frontier.open_visit(0.0) is None
+    assert frontier.take_errand(b) is a
+    assert frontier.take_errand(b) is None
+    frontier.back(a)
+    frontier.close_visit(b)
+    assert frontier.open_visit(0.0) is a
+    assert frontier.open_visit(0.0) is None
+
+
+def test_servers_may_send_each_other():
+    frontier = Frontier(Disk().load)
+    for host in "ab":
+        frontier.offer(urls(host, 1), depth=0)
+    a, b = frontier.open_visit(0.0), frontier.open_visit(0.0)
+    frontier.send(a, b)
+    frontier.send(b, a)
+    for server in (a, b):
+        frontier.close_visit(server)
+    assert {frontier.open_visit(0.0), frontier.open_visit(0.0)} == {a, b}
+    assert (frontier.take_errand(a), frontier.take_errand(b)) == (b, a)
+
+
+# Cold servers
+
+
+def test_a_server_that_was_not_asked_for_a_while_is_as_if_it_never_had_been():
+    frontier = Frontier(Disk().load, set_point=60)
+    frontier.offer(urls("a", 2), depth=0)
+    a = frontier.open_visit(0.0)
+    frontier.bind(a, "192.0.2.1", 0.0)
+    a.origin_pace.on_sent(0.0)
+    frontier.close_visit(a)
+    frontier.cool(a)
+    assert not a.is_cold, "its pause is not over"
+    assert frontier.open_visit(5.0) is a
+    frontier.cool(a)
+    assert not a.is_cold, "it is visited"
+    frontier.close_visit(a)
+    frontier.cool(a)
+    assert a.is_cold
+    assert frontier.open_visit(5.0) is a
+    assert frontier.bind(a, "192.0.2.1", 5.0)
+
+
+def test_what_a_server_has_asked_for_stays():
+    frontier = Frontier(Disk().load, set_point=60)
+    frontier.offer(urls("a", 2), depth=0)
+    a = frontier.open_visit(0.0)
+    a.origin_pace.delay = 30.0
+    frontier.close_visit(a)
+    frontier.open_visit(500.0)
+    frontier.close_visit(a)
+    frontier.cool(a)
+    assert a.origin_pace.delay == 30.0
+
+
+def test_new_links_of_a_server_do_not_wait_for_its_retries():
+    frontier = Frontier(Disk().load)
+    frontier.offer(urls("a", 1), depth=0)
+    server = frontier.open_visit(0.0)
+    frontier.retry(frontier.take(server, 0.0), 100.0, attempts=1)
+    frontier.close_visit(server)
+    assert frontier.wakeup() == 100.0
+    frontier.offer(urls("a", 2), depth=0)
+    assert frontier.open_visit(1.0) is server

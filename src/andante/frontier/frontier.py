@@ -153,7 +153,7 @@ class Frontier(ServerQueue):
             if self._waiting is not None:
                 self._waiting[fingerprint] = _Place(server, block, block.size - 1, grade)
             added += 1
-            self._rank_again(server)
+            self.changed(server)
         self.queued += added
         self._resident += added
         return added
@@ -201,7 +201,7 @@ class Frontier(ServerQueue):
         server = task.server
         server.put_retry(due, task.block, task.index, task.link, attempts)
         self.queued += 1
-        self._rank_again(server)
+        self.changed(server)
 
     # Commits
 
@@ -250,7 +250,7 @@ class Frontier(ServerQueue):
         if place is not None and place.grade != grade:
             place.server.move(place.block, place.number, old=place.grade, new=grade)
             self._waiting[fingerprint] = place._replace(grade=grade)
-            self._rank_again(place.server)
+            self.changed(place.server)
 
 
 def remaining(server: Server, frontier: Frontier, now: float = inf) -> Iterator[Task]:

@@ -21,14 +21,14 @@ _STEPS = 4
 """Grades between a score and its double."""
 
 _LOWEST, _HIGHEST = -40 * _STEPS, 40 * _STEPS
-"""Of scores up to 1e-12, and from 1e12 on."""
+"""Of scores below 2^-39.75, about 1e-12, and from 2^40 on."""
 
 
 def grade(score: float) -> int:
-    """Return the grade of a score: floor(4 log2 score), from -160 (0 and less than 1e-12) to 160."""
-    if score <= 0:
+    """Return the grade of a score: floor(4 log2 score), at least -160 (0, and what is no number) and at most 160."""
+    if not score > 0:
         return _LOWEST
-    return max(_LOWEST, min(floor(_STEPS * log2(score)), _HIGHEST))
+    return max(_LOWEST, floor(_STEPS * log2(min(score, 2.0**40))))
 
 
 _WORTH = {each: 2 ** ((each + 0.5) / _STEPS) for each in range(_LOWEST + 1, _HIGHEST + 1)}

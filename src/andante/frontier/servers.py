@@ -162,6 +162,17 @@ class ServerQueue:
         self._list(server)
         self._list_address(server.address)
 
+    def changed(self, server: Server) -> None:
+        """The URLs that wait for a server have changed, and so may its rank."""
+        if not server.entry or server.order is None:
+            self._list(server)
+            return
+        shared = server.address.shared if not server.is_cold else None
+        if shared is None:
+            self._lineup.rank_again(server)
+        elif shared.rank_again(server):
+            self._lineup.rank_again(server.address)
+
     # Errands
 
     def send(self, server: Server, other: Server) -> None:
@@ -202,17 +213,6 @@ class ServerQueue:
         assert item.shared is not None
         best = item.shared.first(self._now)
         return -inf if best is None else self._policy.rank(best)
-
-    def _rank_again(self, server: Server) -> None:
-        """The queue of a server has changed."""
-        if not server.entry or server.order is None:
-            self._list(server)
-            return
-        shared = server.address.shared if not server.is_cold else None
-        if shared is None:
-            self._lineup.rank_again(server)
-        elif shared.rank_again(server):
-            self._lineup.rank_again(server.address)
 
     def _chosen(self, item: Server | Address, now: float) -> Server | None:
         """Return the server to visit, of one that was at the head of the line; None when its time was put off while it waited."""
