@@ -43,6 +43,24 @@ WRONG = [
     ),
     (["crawl", URL, "--scope", "world"], "--scope: 'world' is not one of host, site, any"),
     (["crawl", URL, "--per-server", "0"], "per_server: 0 is below 1"),
+    (
+        ["crawl", URL, "--policy", "qualty"],
+        "policy: unknown policy 'qualty'; did you mean quality? (there are",
+    ),
+    (["crawl", URL, "--policy", "nowhere:Policy"], "policy 'nowhere:Policy' cannot be made"),
+    (
+        ["crawl", URL, "--quality", "opic"],
+        "quality: it is of no use with the policy breadth-first; give --policy quality or capability, or leave it out",
+    ),
+    (
+        ["crawl", URL, "--policy", "quality", "--quality", "opik"],
+        "quality: unknown quality 'opik'; did you mean 'opic'?",
+    ),
+    (
+        ["crawl", URL, "--policy", "quality", "--quality", "file:none.csv"],
+        "quality: cannot read none.csv: No such file or directory",
+    ),
+    (["crawl", URL, "--max-wait", "0"], "max_wait: it must be above 0"),
     (["crawl", URL, "--include", "("], "include: '(' is not a regular expression"),
     (["crawl", URL, "--header", "nonsense"], "header: 'nonsense' is not of the form 'Name: value'"),
     (

@@ -94,6 +94,7 @@ def _settings(arguments: argparse.Namespace) -> tuple[list[str], Settings]:
     from_file.pop("seeds", None)
     settings = Settings(**from_file | from_strings(given(arguments), where="--"))
     job = settings.job or _directory(seeds)
+    sys.path.append(str(Path.cwd()))  # for a policy or a quality of the user's own
     return seeds, replace(settings, job=job, output=settings.output or (job / "pages.warc.gz",))
 
 

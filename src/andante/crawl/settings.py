@@ -407,6 +407,7 @@ _ABOVE_ZERO = (
     "rate",
     "total_rate",
     "commit_interval",
+    "max_wait",
     "connect_timeout",
     "first_byte_timeout",
     "idle_timeout",
@@ -425,7 +426,8 @@ def _check(settings: Settings) -> None:
         if isinstance(value, int) and value < least:
             raise SettingsError(f"{name}: {value} is below {least:g}")
     for name in _ABOVE_ZERO:
-        if not getattr(settings, name) > 0:
+        value = getattr(settings, name)
+        if value is not None and not value > 0:
             raise SettingsError(f"{name}: it must be above 0")
     for name, (form, shown) in _FORMS.items():
         for value in getattr(settings, name):

@@ -93,7 +93,9 @@ def choose(
         return Choice(
             policy, load_quality(name, read=_lines, now=wall, problem=problem, clock=clock)
         )
-    except (ValueError, OSError) as error:
+    except OSError as error:
+        raise SettingsError(f"quality: cannot read {error.filename}: {error.strerror}") from None
+    except ValueError as error:
         raise SettingsError(f"quality: {error}") from None
 
 

@@ -58,7 +58,9 @@ class Estimates:
 
     def __init__(self, *, pipelined: bool = False) -> None:
         self.crawl = Estimate()
-        """Of a server that was never visited: the mean over the last 100 visits or so."""
+        """Means over the last 100 visits or so."""
+        self.new = Estimate()
+        """What is expected of a server that was never visited: always the same, so that their ranks can be compared."""
         self._gain = PIPELINING_GAIN if pipelined else 1.0
         self._visits = 0
 

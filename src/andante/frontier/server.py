@@ -183,7 +183,7 @@ class Server(UrlQueue):
     @property
     def expected(self) -> Estimate:
         """What is expected of the next connection to it."""
-        return self.estimate or self._terms.estimates.crawl
+        return self.estimate or self._terms.estimates.new
 
     @property
     def pause(self) -> float:

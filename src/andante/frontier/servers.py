@@ -47,7 +47,8 @@ class ServerQueue:
             set_point=set_point, delay=delay, per_server=per_server, estimates=self._estimates
         )
         self.servers: dict[str, Server] = {}
-        self._lineup: Lineup[Server | Address] = Lineup(self._rank, patience=patience)
+        self._met: Lineup[Server | Address] = Lineup(self._rank, patience=patience)
+        self._new: Lineup[Server] = Lineup(policy.rank, patience=patience)
         self._addresses: dict[str, Address] = {}
         self._errands: dict[Server, list[Server]] = {}
         self._absent: set[Server] = set()
@@ -97,7 +98,7 @@ class ServerQueue:
     def open_visit(self, now: float) -> Server | None:
         """Choose the server of the highest rank among those that are ready, and count a visit to it; None when none is ready."""
         self._now = now
-        while (item := self._lineup.pop(now)) is not None:
+        while (item := self._pop(now)) is not None:
             server = self._chosen(item, now)
             if server is not None:
                 server.visits += 1
@@ -110,12 +111,15 @@ class ServerQueue:
 
     def wakeup(self) -> float | None:
         """Return the time before which `open_visit` has nothing; None while nothing waits for a time."""
-        wakeup = self._lineup.wakeup()
+        wakeup = min(self._met.wakeup(), self._new.wakeup())
         return None if wakeup == inf else wakeup
 
     def learn(self, server: Server, visit: Measured) -> None:
         """Take what a visit to a server has measured."""
+        if server.entry and server.estimate is None:
+            self._line(server).remove(server)
         server.estimate = self._estimates.learn(server.estimate, visit)
+        self._list(server)
 
     def close_visit(self, server: Server) -> None:
         """A visit has ended; the server stands in the queue again if it has URLs."""
@@ -167,11 +171,9 @@ class ServerQueue:
         if not server.entry or server.order is None:
             self._list(server)
             return
-        shared = server.address.shared if not server.is_cold else None
-        if shared is None:
-            self._lineup.rank_again(server)
-        elif shared.rank_again(server):
-            self._lineup.rank_again(server.address)
+        line = self._line(server)
+        if line.rank_again(server) and line not in (self._met, self._new):
+            self._met.rank_again(server.address)
 
     # Errands
 
@@ -214,6 +216,33 @@ class ServerQueue:
         best = item.shared.first(self._now)
         return -inf if best is None else self._policy.rank(best)
 
+    def _line(self, server: Server) -> Lineup[Server] | Lineup[Server | Address]:
+        """Return the line in which a server stands when it waits.
+
+        Servers that were never visited have one of their own. What is expected of them changes with each visit to others, and with it all their ranks;
+        so they are ranked there by what is expected of any server, and only the first of them is compared with those that were met.
+        """
+        if not server.is_cold and server.address.shared is not None:
+            return server.address.shared
+        return self._new if server.estimate is None else self._met
+
+    def _pop(self, now: float) -> Server | Address | None:
+        """Take the next one out of the line in which it stands."""
+        met, new = self._met.first(now), self._new.first(now)
+        if new is not None and (met is None or self._is_before(new, met, now)):
+            return self._new.pop(now)
+        return self._met.pop(now)
+
+    def _is_before(self, new: Server, met: Server | Address, now: float) -> bool:
+        """Tell whether a server that was never visited comes before the first of the others."""
+        if min(new.ready_at, met.ready_at) < now - self._patience:
+            return new.ready_at < met.ready_at
+        estimates = self._estimates
+        usual, estimates.new = estimates.new, estimates.crawl
+        order = -self._policy.rank(new)
+        estimates.new = usual
+        return (order, new.entry) < (met.order, met.entry)
+
     def _chosen(self, item: Server | Address, now: float) -> Server | None:
         """Return the server to visit, of one that was at the head of the line; None when its time was put off while it waited."""
         if isinstance(item, Server):
@@ -240,10 +269,8 @@ class ServerQueue:
             ready = max(ready, server.retries[0][0])
         if server.entry and server.ready_at <= ready:
             return
-        if shared is None:
-            self._lineup.put(server, ready)
-        else:
-            shared.put(server, ready)
+        self._line(server).put(server, ready)
+        if shared is not None:
             self._list_address(server.address)
 
     def _list_address(self, address: Address) -> None:
@@ -252,20 +279,19 @@ class ServerQueue:
             return
         wakeup = address.shared.wakeup() if address.visits < address.limit else inf
         if wakeup == inf:
-            self._lineup.remove(address)
+            self._met.remove(address)
             return
         ready = max(address.pace.next_time, wakeup, 0.0)
         if not address.entry or address.ready_at > ready:
-            self._lineup.put(address, ready)
+            self._met.put(address, ready)
 
     def _list_anew(self, server: Server) -> None:
-        shared = None if server.is_cold else server.address.shared
-        (self._lineup if shared is None else shared).remove(server)
+        self._line(server).remove(server)
         self._list(server)
 
     def _move(self, server: Server, old: Address, address: Address, now: float) -> None:
         """Let a server move to another address, with what it owes to the old one."""
-        (self._lineup if old.shared is None else old.shared).remove(server)
+        self._line(server).remove(server)
         if old.only is server:
             self._addresses.pop(old.key, None)
         old.visits -= server.visits
@@ -277,8 +303,8 @@ class ServerQueue:
         server.warmth.address = address
         if address.only is not None and address.only is not server:
             other, address.only = address.only, None
+            self._line(other).remove(other)
             address.shared = Lineup(self._policy.rank, patience=self._patience)
-            self._lineup.remove(other)
             self._list(other)
         self._list(server)
         self._list_address(old)
