@@ -214,17 +214,17 @@ def test_requests_under_a_ceiling_go_evenly():
     assert crawl.a.next_time == pytest.approx(crawl.time - 0.1 + 60 / allowed)
 
 
-@pytest.mark.parametrize("status", [429, 503, 0])
+@pytest.mark.parametrize("status", [429, 503, 500, 0])
 def test_robots_failures_hold_the_server_and_teach_no_ceiling(status):
-    crawl = Crawl()
+    crawl, reason = Crawl(), str(status) if status else "reset"
     failed = Response(status, "", "1.1", [(b"Retry-After", b"20")], b"", 0.0, 0.1, 0.1, 0)
     for _ in range(40):
         crawl.answer(crawl.a)
     crawl.read_robots(
-        crawl.a, failed if status else Failure(Outcome.RESET), unreachable=str(status)
+        crawl.a, failed if status else Failure(Outcome.RESET), unreachable=reason
     )
     assert crawl.a.next_time == crawl.time + (20 if status else 2)
-    assert crawl.events[0].reason == f"robots.txt: {status}"
+    assert crawl.events[0].reason == f"robots.txt: {reason}"
     crawl.time = crawl.a.next_time
     crawl.read_robots(crawl.a, Response(200, "", "1.1", [], b"", 0.0, 0.1, 0.1, 0))
     crawl.answer(crawl.a)

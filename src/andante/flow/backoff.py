@@ -252,4 +252,6 @@ class Backoff:
         else:
             is_vain = sign is Sign.FATAL or self.failures >= settings.give_up_after
         self.is_given_up = self.is_given_up or is_vain
-        return settings.set_aside if self.is_set_aside else settings.base * 2.0 ** (self.failures - 1)
+        return (
+            settings.set_aside if self.is_set_aside else settings.base * 2.0 ** (self.failures - 1)
+        )
