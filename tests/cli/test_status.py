@@ -3,6 +3,7 @@ import json
 from contextlib import closing
 
 from andante.cli import main
+from andante.flow import Pace
 from andante.frontier import Frontier
 from andante.store import Job
 from andante.store.journal import Batch, Ended, Journal
@@ -15,7 +16,7 @@ def test_servers_met_and_servers_with_urls_that_wait_are_counted(tmp_path, capsy
     def start(found, done):
         with closing(Job(tmp_path / "job", [], warc_size=10**9, about={})) as job:
             frontier = Frontier(job.load)
-            job.restore(frontier, now=0.0, wall=0.0)
+            job.restore(frontier, Pace(), now=0.0, wall=0.0)
             frontier.offer(found, depth=0)
             for _ in range(done):
                 server = frontier.open_visit(0.0)

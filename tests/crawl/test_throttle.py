@@ -1,3 +1,4 @@
+import time
 from math import inf
 from types import SimpleNamespace
 
@@ -6,7 +7,7 @@ import pytest
 from andante.crawl.settings import Settings
 from andante.crawl.throttle import Throttle, retry_after
 from andante.fetch import Failure, Outcome, Response
-from andante.flow import Pace
+from andante.flow import Again, KneeLimit, Pace
 from andante.frontier import Frontier, Measured
 from andante.observe import Stats
 from andante.store import Rates
@@ -44,7 +45,7 @@ class Crawl:
             lambda _: [],
             set_point=given.rate,
             delay=given.delay,
-            per_server=given.per_server,
+            per_server=1 if given.per_server == "auto" else given.per_server,
             per_address=given.per_ip,
         )
         self.frontier.offer([f"{key}/{n}" for key in (A, B) for n in range(99)], depth=0)
@@ -101,15 +102,24 @@ class Crawl:
         (b"Tue, 14 Nov 2023 22:14:20 GMT", 60.0),
         (b"Tue, 14 Nov 2023 22:00:00 GMT", 0.0),
         (b"Fri, 14 Nov 2098 22:00:00 GMT", 86_400.0),
+        (b"Tuesday, 14-Nov-23 22:14:20 GMT", 60.0),
+        (b"Tue Nov 14 22:14:20 2023", 60.0),
+        (b"Tue, 14 Nov 2023 22:14:20 -0000", 60.0),
         (b"soon", 0.0),
         (b"-5", 0.0),
         (b"1e9", 0.0),
         (b"\xff", 0.0),
     ],
 )
-def test_retry_after_is_seconds_or_a_date_and_bounded(value, seconds):
+def test_retry_after_is_seconds_or_a_date_and_bounded(value, seconds, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")  # where we are does not matter
+    time.tzset()
     response = Response(503, "", "1.1", [(b"Retry-After", value)], b"", 0.0, 0.0, 0.0, 0)
-    assert retry_after(response, NOW) == seconds
+    try:
+        assert retry_after(response, NOW) == seconds
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_no_retry_after_asks_for_nothing():
@@ -131,6 +141,23 @@ def test_what_a_server_asks_for_holds_it_and_not_its_whole_address():
     [event] = crawl.events
     assert (event.event, event.server, event.reason) == ("server.held", A, "429")
     assert event.seconds == 30
+
+
+@pytest.mark.parametrize("status", [200, 301, 403, 404, 408, 413, 500, 502, 504])
+def test_retry_after_holds_with_any_answer(status):
+    crawl = Crawl()
+    crawl.answer(crawl.a, status, headers=[(b"Retry-After", b"30")])
+    assert crawl.a.next_time == crawl.time + 30
+    assert crawl.job.held == {A: NOW + crawl.time + 30}
+    assert crawl.b.next_time <= crawl.time
+    assert crawl.throttle.is_well(crawl.a)
+
+
+def test_retry_after_holds_with_a_robots_txt_too():
+    crawl = Crawl()
+    answer = Response(404, "", "1.1", [(b"Retry-After", b"30")], b"", 0.0, 0.1, 0.1, 0)
+    crawl.read_robots(crawl.a, answer)
+    assert crawl.a.next_time == crawl.time + 30
 
 
 def test_without_politeness_by_address_others_are_not_held_at_all():
@@ -182,6 +209,80 @@ def test_a_server_that_never_answers_is_given_up_and_one_that_has_is_not():
         assert crawl.throttle.is_given_up(crawl.a) == given_up, answers
 
 
+def fail(crawl, server, times, outcome=Outcome.CONNECT_TIMEOUT):
+    for _ in range(times):
+        crawl.time = max(crawl.time, server.next_time)
+        crawl.throttle.fetched(server, Failure(outcome), crawl.time)
+
+
+def test_each_server_at_an_address_has_its_own_tries():
+    crawl = Crawl()
+    fail(crawl, crawl.a, 5)
+    assert crawl.throttle.is_given_up(crawl.a)
+    fail(crawl, crawl.b, 4)
+    assert not crawl.throttle.is_given_up(crawl.b)
+    fail(crawl, crawl.b, 1)
+    assert crawl.throttle.is_given_up(crawl.b)
+
+
+def test_an_address_is_not_set_aside():
+    crawl = Crawl()
+    fail(crawl, crawl.a, 9)
+    assert crawl.b.next_time == crawl.time + 32
+
+
+def test_an_answer_takes_giving_up_back():
+    crawl = Crawl()
+    fail(crawl, crawl.a, 5)
+    crawl.time = crawl.a.next_time
+    crawl.answer(crawl.a)
+    assert not crawl.throttle.is_given_up(crawl.a)
+
+
+def test_a_server_that_fails_all_pages_is_given_up():
+    crawl, wanted = Crawl(retry_wait=0.02, set_aside=0.2, set_asides=1), []
+    crawl.read_robots(crawl.a, Response(404, "", "1.1", [], b"", 0.0, 0.1, 0.1, 0))
+    while not crawl.throttle.is_given_up(crawl.a):
+        crawl.time = max(crawl.time, crawl.a.next_time)
+        wanted.append(crawl.answer(crawl.a, 503).again)
+    assert wanted == [Again.PATIENTLY] * 8 + [Again.UNCOUNTED]
+    names = [event.event for event in crawl.events]
+    assert names == ["server.held"] * 7 + ["server.set-aside"] * 2
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "holds_address"),
+    [
+        (503, None, True),
+        (500, None, False),
+        (0, Outcome.RESET, False),
+        (0, Outcome.FIRST_BYTE_TIMEOUT, False),
+        (0, Outcome.UNREACHABLE, True),
+    ],
+)
+def test_an_unreadable_robots_txt_holds_the_address_only_where_a_page_would(
+    status, outcome, holds_address
+):
+    crawl = Crawl()
+    response = Response(status, "", "1.1", [], b"", 0.0, 0.1, 0.1, 0)
+    result = Failure(outcome) if outcome else response
+    crawl.read_robots(crawl.a, result, unreachable=outcome or str(status))
+    assert crawl.a.next_time == crawl.time + 2
+    assert (crawl.b.next_time > crawl.time) == holds_address
+
+
+# What teaches the limits
+
+
+@pytest.mark.parametrize(("status", "teaches"), [(200, True), (404, False), (301, False)])
+def test_only_pages_teach_the_connection_limits(status, teaches, monkeypatch):
+    shown = []
+    monkeypatch.setattr(KneeLimit, "on_response", lambda *a, **k: shown.append(a))
+    crawl = Crawl(per_server="auto", connections="auto")
+    crawl.answer(crawl.a, status)
+    assert len(shown) == 2 * teaches
+
+
 # The learnt ceiling
 
 
@@ -214,17 +315,15 @@ def test_requests_under_a_ceiling_go_evenly():
     assert crawl.a.next_time == pytest.approx(crawl.time - 0.1 + 60 / allowed)
 
 
-@pytest.mark.parametrize("status", [429, 503, 0])
+@pytest.mark.parametrize("status", [429, 503, 500, 0])
 def test_robots_failures_hold_the_server_and_teach_no_ceiling(status):
-    crawl = Crawl()
+    crawl, reason = Crawl(), str(status) if status else "reset"
     failed = Response(status, "", "1.1", [(b"Retry-After", b"20")], b"", 0.0, 0.1, 0.1, 0)
     for _ in range(40):
         crawl.answer(crawl.a)
-    crawl.read_robots(
-        crawl.a, failed if status else Failure(Outcome.RESET), unreachable=str(status)
-    )
+    crawl.read_robots(crawl.a, failed if status else Failure(Outcome.RESET), unreachable=reason)
     assert crawl.a.next_time == crawl.time + (20 if status else 2)
-    assert crawl.events[0].reason == f"robots.txt: {status}"
+    assert crawl.events[0].reason == f"robots.txt: {reason}"
     crawl.time = crawl.a.next_time
     crawl.read_robots(crawl.a, Response(200, "", "1.1", [], b"", 0.0, 0.1, 0.1, 0))
     crawl.answer(crawl.a)
@@ -313,6 +412,45 @@ def test_the_whole_crawl_has_a_sample_where_it_has_a_set_point():
     total, *each = crawl.throttle.samples()
     assert (total.server, total.rate, total.set_point, total.limit) == ("*", 60.0, 60.0, 8)
     assert [sample.server for sample in each] == [A, B]
+
+
+def test_servers_in_trouble_are_forgotten_in_time_when_nothing_waits():
+    crawl = Crawl()
+    for server in (crawl.a, crawl.b):
+        fail(crawl, server, 3, Outcome.REFUSED)
+    while task := crawl.frontier.take(crawl.a, inf):
+        crawl.frontier.finish(task)
+    crawl.time += 4 * 300.0
+    crawl.throttle.samples()
+    assert set(crawl.throttle._servers) == {crawl.b}, "it has URLs that wait"
+
+
+def test_servers_that_were_given_up_are_forgotten():
+    crawl = Crawl(per_ip=False)
+    fail(crawl, crawl.a, 5)
+    crawl.a.given_up = "connect-timeout"
+    crawl.time += 200.0
+    crawl.throttle.samples()
+    assert not crawl.throttle._servers
+    assert not crawl.throttle._addresses
+
+
+def test_what_is_known_of_an_address_stays_while_one_of_its_servers_is_asked():
+    crawl = Crawl(per_server="auto")
+    crawl.answer(crawl.a)
+    crawl.frontier.learn(crawl.a, Measured(0.1))
+    limit = crawl.throttle._addresses[crawl.a.address].limit
+    for _ in range(30):
+        crawl.time += 10.0
+        crawl.answer(crawl.b)
+        crawl.throttle.samples()
+    assert set(crawl.throttle._servers) == {crawl.b}
+    assert crawl.throttle._addresses[crawl.b.address].limit is limit
+    for _ in range(2):
+        crawl.time += 200.0
+        crawl.throttle.samples()
+    assert not crawl.throttle._servers
+    assert not crawl.throttle._addresses
 
 
 def test_idle_servers_are_forgotten_unless_they_are_in_trouble():

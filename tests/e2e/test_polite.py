@@ -419,6 +419,53 @@ def test_retry_after_of_robots_txt():
     uvloop.run(main())
 
 
+@pytest.mark.parametrize("answer", [Reply(503), Reply(cut=True)], ids=["503", "cut"])
+def test_a_server_that_fails_all_pages_is_given_up_and_its_urls_are_kept_until_then(
+    tmp_path, answer
+):
+    async def main():
+        async with Web() as web:
+            leaves = [f"/{n}" for n in range(20)]
+            server = await web.server({"/": page(*leaves)} | dict.fromkeys(leaves, answer))
+            found = await crawl(
+                server.url,
+                job=tmp_path / "job",
+                rate="max",
+                retry_wait="1ms",
+                set_aside="300ms",
+                set_asides=2,
+            )
+            assert len(server.paths) < 60
+            assert sum(gap > 0.3 - SLACK for gap in server.gaps) == 2
+            outcomes = ended(tmp_path)
+            assert len(outcomes) + len(found) == 21
+            assert len(outcomes) > 10
+            reason = ("failed", "given-up", "503") if answer.status == 503 else ("failed", "closed")
+            assert {outcome[: len(reason)] for outcome in outcomes.values()} == {reason}
+
+    uvloop.run(main())
+
+
+def test_a_page_that_always_fails_is_not_taken_for_the_server():
+    async def main():
+        async with Web() as web:
+            leaves = {f"/{n}": page() for n in range(30)}
+            server = await web.server({"/": page("/bad", *leaves), **leaves})
+            server.answers["/bad"] = Reply(delay=10)
+            found = await crawl(
+                server.url,
+                rate="100/s",
+                first_byte_timeout="20ms",
+                retry_wait="1ms",
+                set_aside="1h",
+                retries=7,
+            )
+            assert len(found) == 31
+            assert server.paths.count("/bad") == 8
+
+    uvloop.run(main())
+
+
 # Restarts
 
 

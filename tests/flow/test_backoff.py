@@ -113,6 +113,14 @@ def test_what_the_server_asks_for_counts_where_it_is_longer():
     assert fail(Backoff(), 0.0, at_least=30.0, jitter=0.5) == 30.5
 
 
+@pytest.mark.parametrize("sign", [GOOD, NEUTRAL, MILD])
+def test_what_the_server_asks_for_counts_though_nothing_is_wrong(sign):
+    backoff = Backoff()
+    assert fail(backoff, 10.0, sign, at_least=30.0, jitter=0.5) == 40.5
+    assert backoff.failures == 0
+    assert not backoff.is_over(40.0)
+
+
 def test_failures_of_requests_in_flight_together_count_once():
     backoff = Backoff()
     fail(backoff, 10.0)
@@ -176,14 +184,27 @@ def test_an_answer_to_a_request_from_before_the_failure_takes_nothing_back():
     assert backoff.failures == 1
 
 
-def test_quiet_time_takes_failures_back():
+def test_quiet_time_forgives_without_another_outcome():
     backoff, now = Backoff(), 0.0
     for _ in range(5):
         now = fail(backoff, now)
-    fail(backoff, now + 2 * 300.0, NEUTRAL)
-    assert backoff.failures == 3
-    fail(backoff, now + 100 * 300.0, NEUTRAL)
-    assert backoff.is_over(now + 100 * 300.0)
+    assert not backoff.is_over(now + 5 * 300.0 - 1)
+    assert backoff.is_over(now + 5 * 300.0)
+
+
+def test_quiet_time_forgives_mild_signs():
+    backoff = Backoff()
+    fail(backoff, 10.0, MILD)
+    assert not backoff.is_over(300.0)
+    assert backoff.is_over(310.0)
+
+
+def test_one_that_is_rarely_asked_is_given_up_too():
+    """As where a total rate, or what others at its address do, leaves it few turns."""
+    backoff, now = Backoff(has_answered=False), 0.0
+    for _ in range(5):
+        now = fail(backoff, now) + 3_600.0
+    assert backoff.is_given_up
 
 
 def test_one_that_answers_four_of_five_requests_hardly_waits():
@@ -215,6 +236,36 @@ def test_one_that_has_answered_is_set_aside_three_times_before_it_is_given_up():
 
 def test_one_that_has_never_answered_is_given_up_after_half_a_minute():
     assert trouble(Backoff(has_answered=False)) == [2, 4, 8, 16]
+
+
+@pytest.mark.parametrize("after", [1, 5, 7, 8, 9, 20])
+def test_one_that_has_never_answered_is_given_up_at_the_failure_that_was_asked_for(after):
+    waits = trouble(Backoff(BackoffSettings(give_up_after=after), has_answered=False))
+    assert waits == ([2, 4, 8, 16, 32, 64, 128] + [900] * 12)[: after - 1]
+
+
+def test_an_answer_takes_back_that_it_was_given_up():
+    backoff = Backoff(has_answered=False)
+    trouble(backoff)
+    fail(backoff, 1_000.0, GOOD)
+    assert not backoff.is_given_up
+    fail(backoff, 1_001.0)
+    assert not backoff.is_given_up
+
+
+def test_being_given_up_stays_without_an_answer():
+    backoff = Backoff(has_answered=False)
+    fail(backoff, 0.0, FATAL)
+    fail(backoff, 10.0)
+    assert backoff.is_given_up
+
+
+def test_an_answer_after_many_failures_leaves_no_more_than_one_that_had_answered_has():
+    backoff, now = Backoff(BackoffSettings(give_up_after=20), has_answered=False), 0.0
+    for _ in range(15):
+        now = fail(backoff, now)
+    fail(backoff, now, GOOD)
+    assert backoff.failures == 7
 
 
 def test_settings():
@@ -274,7 +325,7 @@ def test_whatever_happens_the_hold_is_bounded_and_never_taken_back(outcomes):
         assert until == backoff.until
         assert before <= until <= ends
         assert 0 <= backoff.failures <= settings.set_aside_after
-        if sign in (BAD, FATAL) and asked:
+        if asked:
             assert until >= now + asked
         before = until
 
@@ -286,9 +337,8 @@ def test_quiet_or_as_many_answers_as_failures_forgive_all(outcomes):
         now += gap
         for backoff in (quiet, answered):
             backoff.on_outcome(sign, sent_at=now - age, now=now, jitter=jitter, at_least=asked)
-    later = max(now, quiet.until) + 8 * 300.0
-    fail(quiet, later, NEUTRAL)
-    assert quiet.failures == 0
+    later = max(now, quiet.until) + 9 * 300.0
+    assert quiet.is_over(later)
     now = max(now, answered.until)
     for _ in range(8):
         fail(answered, now, GOOD)

@@ -77,6 +77,25 @@ def test_a_small_burst_is_no_reason_for_less_than_one_a_second():
     assert rate(server.ceiling) == pytest.approx(0.98)
 
 
+@pytest.mark.parametrize("idle", [30.0, 110.0, 600.0])
+def test_one_refusal_after_a_sparse_beginning_is_no_reason_for_less_than_one_a_second(idle):
+    server = Server()
+    server.serve(1)
+    server.send(refuse=True, wait=idle)
+    server.send(wait=6.5)
+    assert rate(server.ceiling) == pytest.approx(0.98)
+    server.serve(40, wait=0.0)
+    assert server.ceiling.set_point == inf, "it was never asked faster"
+
+
+def test_idle_time_is_not_time_in_which_requests_were_served():
+    server = Server()
+    server.serve(200, wait=0.1)  # 20 s
+    server.now += 100.0
+    server.ban()
+    assert rate(server.ceiling) == pytest.approx(0.98 * 200 / (1.3 * 30), rel=0.02)
+
+
 def test_refused_again_after_no_more_than_the_burst_the_rate_is_halved():
     server = Server()
     server.serve(60, wait=0.02)

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 
+from andante.flow import Pace
 from andante.frontier import Frontier
 from andante.sim.clock import Inline
 from andante.store import Job
@@ -25,7 +26,7 @@ def start(tmp_path):
 def restored(job, *, wall):
     """Return the frontier of a job that goes on, at time 0."""
     frontier = Frontier(job.load)
-    job.restore(frontier, now=0.0, wall=wall)
+    job.restore(frontier, Pace(), now=0.0, wall=wall)
     return frontier
 
 
@@ -36,6 +37,15 @@ def test_what_a_server_asks_for_is_written_without_a_commit(start):
     with start() as job:
         server = restored(job, wall=1_000.0).server(SERVER)
         assert (server.origin_pace.delay, server.next_time) == (7.0, 60.0)
+
+
+@pytest.mark.parametrize(("starts", "next_time"), [(1, 0.0), (2, 30.0)])
+def test_a_crawl_that_goes_on_waits_a_full_turn_of_the_total_rate(start, starts, next_time):
+    for _ in range(starts):
+        total = Pace(set_point=2.0)
+        with start() as job:
+            job.restore(Frontier(job.load), total, now=0.0, wall=1_000.0)
+    assert total.next_time == next_time
 
 
 def test_of_two_holds_the_longer_one_holds(start):

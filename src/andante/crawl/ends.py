@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from andante import url as urls
 from andante.crawl.reader import Reader
 from andante.crawl.redirects import Redirects
@@ -26,6 +28,7 @@ FAILURES = {
     "redirect-loop": "a redirect leads back to itself, directly or over others that ended as `redirected`, and not to a page",
     "too-many-redirects": "a chain of redirects is longer than `max_redirects`",
     "bad-sitemap": "a sitemap cannot be read",
+    "given-up": "the server has answered with errors, or refused, until it was given up; the detail is the last status",
 }
 """Reasons for failure besides those of fetching."""
 
@@ -48,6 +51,14 @@ class Ends:
         self._redirects = Redirects(hops_max=state.settings.max_redirects)
         for url, target in state.job.redirects():
             self._redirects.add(url, target)
+        retries = state.settings.retries
+        self._attempts = {
+            Again.NEVER: 0,
+            Again.COUNTED: retries,
+            Again.PATIENTLY: retries * PATIENCE,
+            Again.UNCOUNTED: inf if retries else 0,
+        }
+        """Attempts after which a URL is not tried again."""
         self._offered: set[str] = set()
         self._appraiser = state.appraiser
         self._want_text = state.appraiser is not None and state.appraiser.wants_text
@@ -63,6 +74,8 @@ class Ends:
         state.stats.bytes += len(response.payload)
         if state.cookies is not None:
             state.cookies.store(task.url, response.headers)
+        if found.again is not Again.NEVER:
+            self._give_up_in_time(task.server, "given-up", str(response.status))
         if self._tries_again(task, found, str(response.status)):
             return None
         page = Page(
@@ -207,19 +220,18 @@ class Ends:
 
     def failure(self, task: Task, failure: Failure, *, found: Verdict) -> None:
         """No whole response came, from which ``found`` follows."""
+        self._give_up_in_time(task.server, failure.outcome, failure.detail)
         if not self._tries_again(task, found, failure.outcome):
             self._fail(task, failure.outcome, failure.detail)
 
     def unreachable(self, server: Server, failure: Failure, began: float) -> None:
         """No connection to the server could be had since ``began``: it waits, and in the end is given up with all its URLs."""
         self._throttle.fetched(server, failure, began)
-        if self._throttle.is_given_up(server):
-            self.give_up(server, failure.outcome, failure.detail)
+        self._give_up_in_time(server, failure.outcome, failure.detail)
 
     def without_robots(self, server: Server, reason: str) -> None:
         """robots.txt could not be read: nothing may be asked; after many attempts nothing ever will."""
-        if self._throttle.is_given_up(server):
-            self.give_up(server, "robots-unreachable", reason)
+        self._give_up_in_time(server, "robots-unreachable", reason)
 
     def give_up(self, server: Server, reason: str, detail: str = "") -> None:
         """End all URLs of a server, those that wait now and those found later."""
@@ -253,6 +265,11 @@ class Ends:
         self._state.job.end(Ended(task.url, "excluded", reason, detail))
         self._emit("url.excluded", task, reason=reason, detail=detail)
 
+    def _give_up_in_time(self, server: Server, reason: str, detail: str) -> None:
+        """Give a server up if it has failed for too long."""
+        if not server.given_up and self._throttle.is_given_up(server):
+            self.give_up(server, reason, detail)
+
     def _fail(self, task: Task, reason: str, detail: str) -> None:
         if self._appraiser is not None:
             self._appraiser.ended(task.url)
@@ -263,14 +280,20 @@ class Ends:
 
     def _tries_again(self, task: Task, found: Verdict, reason: str) -> bool:
         """Queue a URL again if it is worth it; tell whether it is."""
-        retries = self._settings.retries * (PATIENCE if found.again is Again.PATIENTLY else 1)
-        if found.again is Again.NEVER or task.attempts >= retries:
+        server, counts = task.server, found.again is not Again.UNCOUNTED
+        if server.given_up or task.attempts >= self._attempts[found.again]:
             return False
         wait = self._settings.retry_wait * 2.0 ** min(task.attempts, 10)
-        due = self._throttle.held_until(task.server)
-        if found.again is Again.COUNTED:
-            due = max(due, self._state.now() + wait)
-        self._state.frontier.retry(task, due, attempts=task.attempts + 1)
+        now, held_until = self._state.now(), self._throttle.held_until(server)
+        if server.queued > len(server.retries or ()):
+            due = (
+                max(now, held_until) + wait
+            )  # others first: they show whether it is the server or the URL
+        elif found.again is Again.COUNTED:
+            due = max(now + wait, held_until)
+        else:
+            due = held_until
+        self._state.frontier.retry(task, due, attempts=task.attempts + counts)
         self._emit("fetch.retried", task, reason=reason)
         return True
 

@@ -60,7 +60,7 @@ class Engine:
         """
         state = self.state
         self._take_rates()
-        state.job.restore(state.frontier, now=state.now(), wall=state.wall())
+        state.job.restore(state.frontier, state.total, now=state.now(), wall=state.wall())
         if state.appraiser is None:
             state.frontier.offer(state.seeds, depth=0)
         else:

@@ -85,13 +85,14 @@ class RobotsBook:
             self._ends.without_robots(server, robots.unreachable)
             return
         self._robots[server] = robots
-        delay = robots.crawl_delay or 0.0
-        if delay > self._state.settings.max_crawl_delay:
+        settings, delay = self._state.settings, robots.crawl_delay or 0.0
+        if delay > settings.max_crawl_delay:
             self._ends.give_up(server, "crawl-delay-too-long", f"{delay:g} s")
             return
-        if delay > server.origin_pace.delay:
-            server.origin_pace.delay = delay
-            server.origin_pace.on_finished(self._state.now())
+        pace, pause = server.origin_pace, max(delay, settings.delay)
+        if pause != pace.delay:  # longer, or shorter than at the last reading
+            pace.delay = pause
+            pace.on_finished(self._state.now())
             self._state.job.crawl_delay(server.key, delay)
         if self._state.settings.sitemaps:
             self._take_sitemaps(server, robots)

@@ -30,7 +30,7 @@ class State:
         quality: says what URLs are worth, where the policy goes by that.
         clock: gives the time in seconds that all waiting is measured by. The loop's own clock will not do: uvloop reads it
             once a turn, and a pause measured from the start of a long turn is too short.
-        epoch: time of day at which the clock was 0, seconds since 1970; None: ask the machine.
+        wall: gives the time of day, in seconds since 1970. It is no sum of the other clock, which stands still while the machine sleeps.
         chance: gives numbers in [0, 1), for what must not happen to all crawls at once.
     """
 
@@ -47,7 +47,7 @@ class State:
         policy: Policy | None = None,
         quality: Quality | None = None,
         clock: Callable[[], float] = time.monotonic,
-        epoch: float | None = None,
+        wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.settings = settings
@@ -58,6 +58,7 @@ class State:
         self.deliver = deliver
         self.emit = emit
         self.now = clock
+        self.wall = wall
         self.chance = chance
         self.stats = Stats.from_dict(job.stats)
         self.frontier = Frontier(
@@ -81,11 +82,6 @@ class State:
         self.wake: Callable[[], None] = lambda: None
         """Asks the engine to look again which servers may be visited."""
         self._requests = RequestTemplate(user_agent=settings.user_agent, headers=settings.header)
-        self._epoch = time.time() - clock() if epoch is None else epoch
-
-    def wall(self) -> float:
-        """Return the time of day: seconds since 1970."""
-        return self._epoch + self.now()
 
     def has_room(self) -> bool:
         """Tell whether the crawl as a whole may send another request."""

@@ -6,6 +6,7 @@ a machine, are its IP address's. The smallest of all demands wins.
 
 from __future__ import annotations
 
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from math import inf
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from andante.crawl.gauge import TOTAL, Gauge
 from andante.crawl.state import State
 from andante.fetch import Failure, Response
 from andante.flow import (
+    Again,
     Backoff,
     BackoffSettings,
     Ceiling,
@@ -35,8 +37,8 @@ _HOLD_MAX = 86_400.0
 
 _ANSWERED = verdict("ok", 200)
 
-_NO_ROBOTS = verdict("ok", 503)._replace(refused=False, overload=False)
-"""What follows when robots.txt cannot be read, for whatever reason: nothing may be asked of the server."""
+_ADDRESS_FAILURES = 5
+"""Failures at which the waits of an IP address grow no more: the fifth is 32 s. Whether to be more patient is for each of its servers."""
 
 
 class _Came(NamedTuple):
@@ -72,12 +74,12 @@ class _ServerFlow:
 class _AddressFlow:
     """The same for an IP address."""
 
-    __slots__ = ("answered", "backoff", "limit")
+    __slots__ = ("backoff", "last", "limit")
 
     def __init__(self, limit: KneeLimit | None) -> None:
-        self.answered = False
         self.backoff: Backoff | None = None
         self.limit = limit
+        self.last = 0.0
 
 
 class Throttle:
@@ -94,6 +96,11 @@ class Throttle:
             give_up_after=settings.give_up_after,
             set_aside=settings.set_aside,
             set_asides=settings.set_asides,
+        )
+        self._address_patience = BackoffSettings(
+            base=settings.retry_wait,
+            set_aside_after=_ADDRESS_FAILURES,
+            set_aside=settings.retry_wait * 2.0 ** (_ADDRESS_FAILURES - 1),
         )
         self._limit = KneeLimit() if settings.connections == "auto" else None
         self._connections = 0 if settings.connections == "auto" else settings.connections
@@ -148,11 +155,9 @@ class Throttle:
         flow.answered = True
         flow.gauge.responded(result.first_byte)
         self._total.responded(result.first_byte)
-        wait = 0.0
-        if found.server is Sign.GOOD:
+        if 200 <= result.status < 300:  # errors and redirects may be quicker than any page
             self._measure(server, result, now)
-        else:
-            wait = retry_after(result, self._state.wall())
+        wait = retry_after(result, self._state.wall())
         return self._judge(server, found, _Came(str(result.status), sent_at, now, wait))
 
     def read_robots(
@@ -160,10 +165,11 @@ class Throttle:
     ) -> None:
         """robots.txt was asked for. It is no page: it teaches neither the connection limit nor the ceiling, as meters often leave it out."""
         found, wait = _ANSWERED, 0.0
-        if unreachable:
-            found = _NO_ROBOTS
-            if isinstance(result, Response):
-                wait = retry_after(result, self._state.wall())
+        if isinstance(result, Response):
+            wait = retry_after(result, self._state.wall())
+        if unreachable:  # whatever the reason, nothing may be asked of the server; of its address it says what it says elsewhere
+            row = verdict("ok", int(unreachable)) if unreachable.isdigit() else verdict(unreachable)
+            found = Verdict(Again.COUNTED, Sign.BAD, row.address)
         now, reason = self._state.now(), f"robots.txt: {unreachable}"
         self._flow(server, now).answered |= not unreachable
         came = _Came(reason, sent_at, now, wait, is_page=False)
@@ -175,14 +181,14 @@ class Throttle:
         return -inf if flow is None or flow.backoff is None else flow.backoff.until
 
     def is_given_up(self, server: Server) -> bool:
-        """Tell whether a server, or its address, has failed for so long that its URLs should end."""
-        flows = (self._servers.get(server), self._addresses.get(server.address))
-        return any(flow and flow.backoff and flow.backoff.is_given_up for flow in flows)
+        """Tell whether a server has failed for so long that its URLs should end."""
+        flow = self._servers.get(server)
+        return flow is not None and flow.backoff is not None and flow.backoff.is_given_up
 
     def is_well(self, server: Server) -> bool:
-        """Tell whether a server may have more than one visit: while it is in trouble one is enough to see when that ends."""
-        flow = self._servers.get(server)
-        return flow is None or flow.backoff is None or not flow.backoff.failures
+        """Tell whether a server may have more than one request at once: while it or its address is in trouble one is enough to see when that ends."""
+        flows = (self._servers.get(server), self._addresses.get(server.address))
+        return not any(flow and flow.backoff and flow.backoff.failures for flow in flows)
 
     # Set-points
 
@@ -205,6 +211,7 @@ class Throttle:
         """Return how each server that was asked since the last call has fared, and the whole crawl; forget those that are idle."""
         now, wall = self._state.now(), self._state.wall()
         found = []
+        self._forget_addresses(now)
         if self._total.wants_reasons and not self._total.is_idle:
             sample = self._total.sample(
                 TOTAL, now, wall, ceiling=inf, delay=0.0, limit=self.connections
@@ -226,14 +233,18 @@ class Throttle:
         return found
 
     def _forget(self, server: Server, flow: _ServerFlow, now: float) -> None:
-        if flow.backoff is None or flow.backoff.is_over(now):
+        """Forget an idle server, unless it is in trouble and has URLs that wait, or is alone at an address in trouble."""
+        backoff, is_alone = flow.backoff, server.address.shared is None
+        is_over = backoff is None or (backoff.is_over(now) and not server.queued)
+        if (is_over or server.given_up) and not (is_alone and server.address in self._addresses):
             del self._servers[server]
-        address = self._addresses.get(server.address)
-        is_over = address is None or address.backoff is None or address.backoff.is_over(now)
-        if is_over and not server.address.visits:
-            self._addresses.pop(server.address, None)
-            if server not in self._servers:
-                self._state.frontier.cool(server)
+            self._state.frontier.cool(server)
+
+    def _forget_addresses(self, now: float) -> None:
+        for address, flow in list(self._addresses.items()):
+            is_over = flow.backoff is None or flow.backoff.is_over(now)
+            if is_over and now - flow.last > _IDLE and not address.visits:
+                del self._addresses[address]
 
     # Inside
 
@@ -258,6 +269,7 @@ class Throttle:
         """Let what came of a request count in back-off, ceiling and limit."""
         now = came.now
         flow, address = self._flow(server, now), self._address(server.address)
+        address.last = now
         before = flow.ceiling.set_point
         if found.refused:
             known = flow.ceiling.on_refused(came.sent_at, now=now)
@@ -270,9 +282,13 @@ class Throttle:
             self._state.job.learn(server.key, flow.ceiling.learnt)
         if found.overload and address.limit is not None:
             address.limit.on_failure(now=now, in_flight=server.address.visits)
-        if found.server is not Sign.GOOD or flow.backoff is not None:
+        if found.server is not Sign.GOOD or flow.backoff is not None or came.wait:
             flow.backoff = flow.backoff or Backoff(self._patience, has_answered=flow.answered)
+            if flow.backoff.is_set_aside and found.again is not Again.NEVER:
+                found = found._replace(again=Again.UNCOUNTED)  # it is the server, not the URL
             self._back_off(server, flow.backoff, found.server, came)
+            if flow.backoff.is_over(now):
+                flow.backoff = None
         if self._state.settings.per_ip:
             self._share(server, address, found.address, came)
         self._set_limit(server, address)
@@ -282,9 +298,8 @@ class Throttle:
         """Let the outcome count for the other servers at the address too."""
         if flow.backoff is None:
             if sign in (Sign.GOOD, Sign.NEUTRAL):
-                flow.answered = flow.answered or sign is Sign.GOOD
                 return
-            flow.backoff = Backoff(self._patience, has_answered=flow.answered)
+            flow.backoff = Backoff(self._address_patience)
         # What one server asks for is for itself: others may share its address.
         server.address.pace.hold(self._until(flow.backoff, sign, came._replace(wait=0.0)))
 
@@ -383,7 +398,8 @@ def retry_after(response: Response, wall: float) -> float:
     if value.isdigit():
         return min(float(value), _HOLD_MAX)
     try:
-        wait = parsedate_to_datetime(value.decode("latin-1")).timestamp() - wall
+        date = parsedate_to_datetime(value.decode("latin-1"))
+        wait = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - wall
     except (TypeError, ValueError, OverflowError):
         return 0.0
     return min(max(wait, 0.0), _HOLD_MAX)

@@ -56,14 +56,8 @@ class Visitor:
                 measured.connection_time = connection.connect_time + connection.tls_time
             await self._do_errands(server, connection)
             await self._see_to_robots(server, connection)
-            if self._throttle.is_well(server):
-                state.frontier.widen(server)
             first, task = task, None
-            lanes = [self._lane(server, connection, measured, first)]
-            lanes += [
-                self._lane(server, connection, measured) for _ in range(state.settings.pipeline - 1)
-            ]
-            await (lanes[0] if len(lanes) == 1 else asyncio.gather(*lanes))
+            await self._lanes(server, connection, measured, first)
         finally:
             if task is not None:
                 state.put_back(task)
@@ -111,11 +105,36 @@ class Visitor:
             return None
         return opened
 
+    async def _lanes(
+        self, server: Server, connection: Connection, measured: Measured, task: Task | None
+    ) -> None:
+        """Send one request at a time while the server is in trouble, then as many as are pipelined."""
+        if not self._throttle.is_well(server):
+            await self._lane(server, connection, measured, task, until_well=True)
+            if not self._throttle.is_well(server):
+                return
+            task = None
+        self._state.frontier.widen(server)
+        lanes = [self._lane(server, connection, measured, task)]
+        lanes += [
+            self._lane(server, connection, measured)
+            for _ in range(self._state.settings.pipeline - 1)
+        ]
+        await (lanes[0] if len(lanes) == 1 else asyncio.gather(*lanes))
+
     async def _lane(
-        self, server: Server, connection: Connection, measured: Measured, task: Task | None = None
+        self,
+        server: Server,
+        connection: Connection,
+        measured: Measured,
+        task: Task | None = None,
+        *,
+        until_well: bool = False,
     ) -> None:
         """Send one request after another; with pipelining several lanes share the connection."""
         while self._may_go_on(connection, server) and not self._robots.is_wanted(server):
+            if until_well and self._throttle.is_well(server):
+                break
             task = task or self._next_task(server)
             if task is None:
                 return

@@ -17,8 +17,8 @@ class Again(Enum):
 
     NEVER = auto()
     """The outcome is final."""
-    AT_ONCE = auto()
-    """At once, and it does not count: nothing was wrong with the request."""
+    UNCOUNTED = auto()
+    """As soon as the server may be asked, and it does not count: nothing was wrong with the request."""
     COUNTED = auto()
     """Later, as often as the user's ``retries`` says."""
     PATIENTLY = auto()
@@ -68,7 +68,7 @@ OUTCOMES = {
     "unreachable": Verdict(Again.COUNTED, Sign.BAD, Sign.BAD),
     "connect-timeout": Verdict(Again.COUNTED, Sign.BAD, Sign.BAD, overload=True),
     "tls": Verdict(Again.NEVER, Sign.FATAL),
-    "stale": Verdict(Again.AT_ONCE, Sign.NEUTRAL),
+    "stale": Verdict(Again.UNCOUNTED, Sign.NEUTRAL),
     "reset": Verdict(Again.COUNTED, Sign.BAD, Sign.MILD, overload=True),
     "closed": Verdict(Again.COUNTED, Sign.MILD, overload=True),
     "first-byte-timeout": Verdict(Again.COUNTED, Sign.BAD, Sign.MILD, overload=True),
@@ -115,7 +115,7 @@ class BackoffSettings(msgspec.Struct, frozen=True, kw_only=True):
     mild: int = 5
     """As many mild signs in a row, with no answer between them, are as one bad sign."""
     quiet: float = 300.0
-    """So long without trouble takes one failure back; an answer does so at once."""
+    """So long with nothing asked of it is worth an answer: see `Backoff.is_over`."""
     give_up_after: int = 5
     """A server that has never answered is given up at so many failures: 30 s of waiting."""
     set_aside_after: int = 8
@@ -134,8 +134,9 @@ class Backoff:
 
     Failures are counted, and each answer takes one back: who answers more often than he fails has few, who fails more often has ever more.
 
-    Invariants: ``until`` never moves back, and a wait is never longer than the longest of `BackoffSettings` or what the server asks for;
-    a request that was sent before the last failure was known changes no count, so failures of requests in flight together count once.
+    Invariants: ``until`` never moves back, what the server asks for is always kept to, and no other wait is longer than the longest of
+    `BackoffSettings`; a request that was sent before the last failure was known changes no count, so failures of requests in flight
+    together count once; after an answer to a later one it is not given up.
 
     Args:
         settings: how patient it is.
@@ -159,7 +160,7 @@ class Backoff:
         self._settings = settings
         self.has_answered = has_answered
         self.failures = 0
-        """Failures less answers, from 0 to ``set_aside_after``."""
+        """Failures less answers, at least 0; of one that has answered at most ``set_aside_after``."""
         self.until = -inf
         """Nothing may be asked before this time."""
         self.is_given_up = False
@@ -183,8 +184,9 @@ class Backoff:
         return self.failures >= self._settings.set_aside_after
 
     def is_over(self, now: float) -> bool:
-        """Tell whether all is forgiven: this object can go."""
-        return not self.failures and not self._mild and now >= self.until
+        """Tell whether all is forgiven, by answers or by quiet time: this object can go, if nothing waits to be asked."""
+        marks = self.failures + (self._mild > 0)
+        return now >= self.until and now - self._quiet_from >= marks * self._settings.quiet
 
     def on_outcome(
         self, sign: Sign, *, sent_at: float, now: float, jitter: float, at_least: float = 0.0
@@ -208,29 +210,25 @@ class Backoff:
             message = f"the clock must not run back: {now} after {self._clock}, sent at {sent_at}"
             raise ValueError(message)
         self._clock = now
-        self._forgive_quiet(now)
         is_news = sent_at >= self._failed_at
+        wait = 0.0
         if sign is Sign.GOOD:
             if is_news:
                 self._answered()
-        elif self._is_failure(sign):
-            wait = self._fail(sign, now) * (1 + self._settings.jitter * jitter) if is_news else 0.0
-            if at_least > 0:
-                wait = max(wait, at_least + jitter)  # Retry-After counts whole seconds
+        elif self._is_failure(sign) and is_news:
+            wait = self._fail(sign, now) * (1 + self._settings.jitter * jitter)
+        if at_least > 0:
+            wait = max(wait, at_least + jitter)  # Retry-After counts whole seconds
+        if wait:
             self.until = max(self.until, now + wait)
-            self._quiet_from = self.until
+        self._quiet_from = max(now, self.until)
         return self.until
 
-    def _forgive_quiet(self, now: float) -> None:
-        if self.failures and now - self._quiet_from >= self._settings.quiet:
-            periods = (now - self._quiet_from) // self._settings.quiet
-            self.failures = max(0, self.failures - int(periods))
-            self._quiet_from += periods * self._settings.quiet
-
     def _answered(self) -> None:
+        self.failures = max(0, min(self.failures, self._settings.set_aside_after) - 1)
         self.has_answered = True
+        self.is_given_up = False
         self._mild = 0
-        self.failures = max(0, self.failures - 1)
         if not self.failures:
             self._set_asides = 0
 
@@ -246,11 +244,14 @@ class Backoff:
         """Count a failure; return the seconds to wait."""
         settings = self._settings
         self._failed_at = now
-        self.failures = min(self.failures + 1, settings.set_aside_after)
-        if not self.has_answered:
-            self.is_given_up = sign is Sign.FATAL or self.failures >= settings.give_up_after
-        if self.failures < settings.set_aside_after:
-            return settings.base * 2.0 ** (self.failures - 1)
-        self._set_asides += 1
-        self.is_given_up = self._set_asides > settings.set_asides
-        return settings.set_aside
+        self.failures += 1
+        if self.has_answered:
+            self.failures = min(self.failures, settings.set_aside_after)
+            self._set_asides += self.is_set_aside
+            is_vain = self._set_asides > settings.set_asides
+        else:
+            is_vain = sign is Sign.FATAL or self.failures >= settings.give_up_after
+        self.is_given_up = self.is_given_up or is_vain
+        return (
+            settings.set_aside if self.is_set_aside else settings.base * 2.0 ** (self.failures - 1)
+        )

@@ -16,7 +16,7 @@ _WINDOW = 10.0
 """Seconds: the window that is assumed first. Most meters count over 1, 10 or 60 s; from 10 s both ends are near."""
 
 _FIRST = 1.0
-"""Requests a second: the first guess is not lower, unless so few were refused."""
+"""Requests a second: the first guess is not lower. What was asked for more slowly tells little, as hardly any server is that strict."""
 
 _LEAST = 1 / 60
 """Requests a second: the ceiling is never lower."""
@@ -257,11 +257,12 @@ class Ceiling:
 
     def _guess(self, served: Served, refused_at: float) -> None:
         """C2: the first refusal. The burst is known now, the window is not."""
+        served.skip_idle(refused_at)
         seconds = served.seconds(refused_at)
         self._burst = max(1, served.count)
         self._peak = self._burst / seconds
         window = max(_WINDOW, 1.3 * seconds) + self._lag / 2
-        self._rate = _MARGIN * max(self._burst / window, min(_FIRST, self._peak))
+        self._rate = _MARGIN * max(self._burst / window, _FIRST)
 
     def _widen(self, served: Served, refused_at: float) -> None:
         """C3: hardly more than the burst was let through since the last ban, so the window is longer than that time."""

@@ -9,6 +9,9 @@ from operator import sub
 _MEMORY = 120.0
 """Seconds, at most, over which requests are counted before the first refusal."""
 
+_IDLE = 10.0
+"""Seconds without a request that count, at most, as time in which requests were served; before the first refusal nothing is known of the window."""
+
 _RECENT = 1_024
 """Send times that are kept of a server that has refused."""
 
@@ -19,11 +22,11 @@ _BAN_MAX = 120.0
 class Served:
     """What was served since refusals ended, or since the beginning."""
 
-    __slots__ = ("_recent", "_since", "count")
+    __slots__ = ("_last", "_recent", "_since", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        self._since = inf
+        self._since = self._last = inf
         self._recent: deque[float] | None = None
 
     def add(self, sent_at: float, *, in_full: bool = True) -> None:
@@ -34,9 +37,16 @@ class Served:
             if self._recent is None:
                 self._recent = deque(maxlen=_RECENT)
             self._recent.append(sent_at)
-        elif sent_at - self._since > _MEMORY:
+            return
+        self.skip_idle(sent_at)
+        self._last = sent_at
+        if sent_at - self._since > _MEMORY:
             self._since += (sent_at - self._since) / 2
             self.count //= 2
+
+    def skip_idle(self, until: float) -> None:
+        """Leave out of account what is more than `_IDLE` of the time from the last request until ``until``."""
+        self._since += max(0.0, until - self._last - _IDLE)
 
     def seconds(self, until: float) -> float:
         """Return how long it lasted; at least 0.1 s, for a shorter time says nothing of a rate."""

@@ -142,7 +142,7 @@ class Simulation:
                 quality=quality,
                 emit=note,
                 clock=now,
-                epoch=EPOCH,
+                wall=lambda: EPOCH + now(),
                 chance=Random(f"crawl {self._seed}").random,
             )
             await running.run()

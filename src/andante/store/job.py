@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from andante.flow import Learnt, Sample
+from andante.flow import Learnt, Pace, Sample
 from andante.frontier import Block, Frontier, Growth, Link
 from andante.frontier.block import decode_done, decode_links, encode_done, encode_links
 from andante.frontier.seen import unpack
@@ -114,8 +114,8 @@ class Job:
 
     # Reading
 
-    def restore(self, frontier: Frontier, *, now: float, wall: float) -> None:
-        """Fill the frontier of a job that goes on. Each server waits a full pause, for it may have been asked a moment ago."""
+    def restore(self, frontier: Frontier, total: Pace, *, now: float, wall: float) -> None:
+        """Fill the frontier of a job that goes on. Each server, and the crawl by its ``total`` pace, waits a full pause, for it may have asked a moment ago."""
         if not self._goes_on:
             return
         blocks = (
@@ -129,6 +129,7 @@ class Job:
         )
         frontier.restore(blocks, chain.from_iterable(map(unpack, self._journal.fingerprints())))
         frontier.rest(now)
+        total.hold(now + total.pause)
         for key, state in self._states.items():
             pace = frontier.server(key).origin_pace
             pace.delay = max(pace.delay, state.crawl_delay)
