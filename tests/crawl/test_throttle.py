@@ -44,7 +44,7 @@ class Crawl:
             lambda _: [],
             set_point=given.rate,
             delay=given.delay,
-            per_server=given.per_server,
+            per_server=1 if given.per_server == "auto" else given.per_server,
             per_address=given.per_ip,
         )
         self.frontier.offer([f"{key}/{n}" for key in (A, B) for n in range(99)], depth=0)
@@ -65,13 +65,13 @@ class Crawl:
         for server in (self.a, self.b):
             self.frontier.bind(server, "127.0.0.2", 0.0)
 
-    def answer(self, server, status=200, *, sent_at=None, headers=(), took=0.1):
+    def answer(self, server, status=200, *, sent_at=None, headers=(), took=0.1, lag=0.0):
         """Ask a server, or take what came of a request sent at ``sent_at``."""
         if sent_at is None:
             sent_at = self.throttle.sent(server)
             self.time += took
             self.throttle.finished(server)
-        response = Response(status, "", "1.1", list(headers), b"", sent_at, took, took, 0)
+        response = Response(status, "", "1.1", list(headers), b"", sent_at, took, took, 0, lag=lag)
         return self.throttle.fetched(server, response, sent_at)
 
     def read_robots(self, server, result, *, unreachable=""):
@@ -180,6 +180,61 @@ def test_a_server_that_never_answers_is_given_up_and_one_that_has_is_not():
             crawl.time = max(crawl.time, crawl.a.next_time)
             crawl.throttle.fetched(crawl.a, reset, crawl.time)
         assert crawl.throttle.is_given_up(crawl.a) == given_up, answers
+
+
+# Connection limits
+
+
+def pages(crawl, server, count, *, took, status=200, workers=inf):
+    """Answer so many requests, with as many connections at work as may be, by a server that has so many workers."""
+    for _ in range(count):
+        crawl.frontier._visits = crawl.throttle.connections
+        server.address.visits = server.address.limit
+        load = max(crawl.frontier.visits if workers < inf else 1, workers) / workers
+        crawl.answer(server, status, took=took * (load if workers < inf else 1))
+    crawl.frontier._visits = server.address.visits = 0
+
+
+@pytest.mark.parametrize("status", [404, 403, 301, 304])
+def test_only_pages_teach_the_limits(status):
+    """A server gives an error, or sends elsewhere, faster than it makes a page."""
+    crawl = Crawl(per_server="auto", connections="auto")
+    pages(crawl, crawl.a, 30, took=0.001, status=status)
+    assert crawl.a.address.limit == 1
+    pages(crawl, crawl.a, 400, took=0.2)
+    assert crawl.a.address.limit > 16
+    assert crawl.throttle.connections > 32
+
+
+def test_the_limit_of_the_crawl_is_not_misled_by_servers_that_differ():
+    """A quick server first, then slow ones: no queue stands anywhere."""
+    crawl = Crawl(connections="auto", per_ip=False)
+    pages(crawl, crawl.a, 20, took=0.001)
+    pages(crawl, crawl.b, 500, took=0.5)
+    assert crawl.throttle.connections > 64
+
+
+def test_the_limit_of_the_crawl_sees_that_all_become_slower():
+    """More than 40 connections are more than this machine's network takes."""
+    crawl = Crawl(connections="auto", per_ip=False)
+    for _ in range(300):
+        pages(crawl, crawl.a, 5, took=0.05, workers=40)
+        pages(crawl, crawl.b, 5, took=0.5, workers=40)
+    assert 36 <= crawl.throttle.connections <= 60
+
+
+def test_the_limit_of_the_crawl_sees_that_this_machine_is_late():
+    crawl = Crawl(connections="auto", per_ip=False)
+    for n in range(2_000):
+        server = crawl.frontier.server(f"http://{n}.example")  # each is asked once only
+        crawl.frontier._visits = crawl.throttle.connections
+        lag = 0.1 * max(0, crawl.throttle.connections - 40) / 40
+        crawl.answer(server, took=0.1 + lag, lag=lag)
+    assert 36 <= crawl.throttle.connections <= 60
+
+
+def test_the_limit_of_the_crawl_starts_where_some_that_hang_do_not_stop_it():
+    assert Crawl(connections="auto").throttle.connections == 16
 
 
 # The learnt ceiling

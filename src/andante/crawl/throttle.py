@@ -20,6 +20,7 @@ from andante.flow import (
     KneeLimit,
     Sample,
     Sign,
+    Unloaded,
     Verdict,
     verdict,
 )
@@ -32,6 +33,12 @@ _IDLE = 120.0
 
 _HOLD_MAX = 86_400.0
 """Longest Retry-After that is kept to, seconds: a day."""
+
+_CONNECTIONS_MIN = 16
+"""Where the limit of the whole crawl starts, and its least: a few servers that hang must not stop the others."""
+
+_REFERENCE = 0.1
+"""Seconds that stand for each server's unloaded latency in what the limit of the whole crawl is shown."""
 
 _ANSWERED = verdict("ok", 200)
 
@@ -54,11 +61,12 @@ class _Came(NamedTuple):
 class _ServerFlow:
     """How fast a server may be asked, and how it fares; there is one for each that was asked lately."""
 
-    __slots__ = ("answered", "backoff", "ceiling", "gauge", "last")
+    __slots__ = ("answered", "backoff", "ceiling", "gauge", "last", "unloaded")
 
     def __init__(self, gauge: Gauge, ceiling: Ceiling, now: float) -> None:
         self.gauge = gauge
         self.ceiling = ceiling
+        self.unloaded = Unloaded()
         self.backoff: Backoff | None = None
         self.answered = False
         self.last = now
@@ -95,7 +103,9 @@ class Throttle:
             set_aside=settings.set_aside,
             set_asides=settings.set_asides,
         )
-        self._limit = KneeLimit() if settings.connections == "auto" else None
+        self._limit = None
+        if settings.connections == "auto":
+            self._limit = KneeLimit(limit_min=_CONNECTIONS_MIN)
         self._connections = 0 if settings.connections == "auto" else settings.connections
         self._per_server = 1 if settings.per_server == "auto" else settings.per_server
         self._total = Gauge(settings.total_rate, state.now())
@@ -149,9 +159,9 @@ class Throttle:
         flow.gauge.responded(result.first_byte)
         self._total.responded(result.first_byte)
         wait = 0.0
-        if found.server is Sign.GOOD:
-            self._measure(server, result, now)
-        else:
+        if result.status // 100 == 2:
+            self._measure(server, flow, result, now)
+        if found.server is not Sign.GOOD:
             wait = retry_after(result, self._state.wall())
         return self._judge(server, found, _Came(str(result.status), sent_at, now, wait))
 
@@ -315,11 +325,12 @@ class Throttle:
             )
             state.emit(event)
 
-    def _measure(self, server: Server, response: Response, now: float) -> None:
-        """Show a good response to the limits."""
+    def _measure(self, server: Server, flow: _ServerFlow, response: Response, now: float) -> None:
+        """Show a page to the limits; that of the whole crawl sees how it compares with other pages of its server."""
         if self._limit is not None:
+            load = flow.unloaded.load(response.first_byte, lag=response.lag)
             in_flight = self._state.frontier.visits
-            self._limit.on_response(response.first_byte, now=now, in_flight=in_flight)
+            self._limit.on_response(load * _REFERENCE, now=now, in_flight=in_flight)
         limit = self._address(server.address).limit
         if limit is not None:
             in_flight = server.address.visits
