@@ -144,6 +144,12 @@ class Throttle:
         self._total.finished()
         self._note_holders(server, gauge, now)
 
+    def visited(self, server: Server) -> None:
+        """A visit has ended, perhaps without a request: what holds the next one back may be another thing now."""
+        flow = self._servers.get(server)
+        if flow is not None:
+            self._note_holders(server, flow.gauge, self._state.now())
+
     def fetched(self, server: Server, result: Response | Failure, sent_at: float) -> Verdict:
         """A page was asked for at ``sent_at``, or a connection; return what follows from what came."""
         now = self._state.now()
@@ -207,21 +213,28 @@ class Throttle:
         for server, flow in self._servers.items():  # addresses know no ceilings, which come and go
             flow.gauge.want(rates.of(server.key, state.settings.rate), now)
             server.origin_pace.change(flow.set_point, now)
+            self._note_holders(server, flow.gauge, now)
         state.wake()
 
     # Samples
 
     def samples(self) -> list[Sample]:
-        """Return how each server that was asked since the last call has fared, and the whole crawl; forget those that are idle."""
+        """Return how each server has fared that was asked since the last call, or waits with URLs while it is held, and the whole crawl.
+
+        Those that are idle are forgotten.
+        """
         now, wall = self._state.now(), self._state.wall()
         found = []
+        self._total.held(self._total_holder(now), now)
         if self._total.wants_reasons and not self._total.is_idle:
             sample = self._total.sample(
                 TOTAL, now, wall, ceiling=inf, delay=0.0, limit=self.connections
             )
             found.append(sample)
         for server, flow in list(self._servers.items()):
-            if not flow.gauge.is_idle:
+            is_held = bool(server.queued) and self._is_held(server, now)
+            if is_held or not flow.gauge.is_idle:
+                flow.gauge.held(self._holder(server, flow.gauge, now), now)
                 sample = flow.gauge.sample(
                     server.key,
                     now,
@@ -229,6 +242,7 @@ class Throttle:
                     ceiling=flow.ceiling.set_point,
                     delay=server.origin_pace.delay,
                     limit=server.limit,
+                    is_held=is_held,
                 )
                 found.append(sample)
             elif now - flow.last > _IDLE and not server.visits:
@@ -350,6 +364,12 @@ class Throttle:
             if limit > before:
                 self._state.wake()
 
+    def _is_held(self, server: Server, until: float) -> bool:
+        """Tell whether back-off, its own or that of its address, holds a server for longer than ``until``."""
+        address = self._addresses.get(server.address)
+        backoff = address.backoff if address is not None else None
+        return self.held_until(server) > until or (backoff is not None and backoff.until > until)
+
     def _note_holders(self, server: Server, gauge: Gauge, now: float) -> None:
         if gauge.wants_reasons:
             gauge.held(self._holder(server, gauge, now), now)
@@ -369,6 +389,7 @@ class Throttle:
             ("server", gauge.under_way >= server.limit),
             ("robots", pauses and is_asked_to),
             ("delay", pauses),
+            ("back-off", self._is_held(server, max(now, pace.next_time))),
             ("address", server.address.pace.next_time > max(now, pace.next_time)),
             ("total-rate", state.total.next_time > now),
             ("connections", state.frontier.visits >= self.connections),
