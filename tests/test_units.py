@@ -32,7 +32,16 @@ def test_size(text, expected):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("40/min", 40), ("2/s", 120), ("100 / h", 100 / 60), ("30/minute", 30), ("max", math.inf)],
+    [
+        ("40/min", 40),
+        ("2/s", 120),
+        ("100 / h", 100 / 60),
+        ("30/minute", 30),
+        ("max", math.inf),
+        ("MAX", math.inf),
+        ("0.01/h", 0.01 / 60),
+        ("1000000/s", 6e7),
+    ],
 )
 def test_rate(text, expected):
     assert units.rate(text) == expected
@@ -51,6 +60,11 @@ def test_rate(text, expected):
         (units.rate, "nan/s"),
         (units.rate, "40"),
         (units.rate, "40/fortnight"),
+        (units.rate, "0.009/h"),
+        (units.rate, "1000001/s"),
+        (units.rate, "9" * 400 + "/min"),
+        (units.duration, "9" * 400 + "s"),
+        (units.size, "9" * 400 + "GB"),
     ],
 )
 def test_what_is_not_understood_is_said_in_one_line(parse, text):

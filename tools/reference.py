@@ -177,7 +177,7 @@ def events() -> str:
         "|---|---|",
         *(f"| `{name}` | {_sentence(text)} |" for name, text in EVENTS.items()),
         "\n## How servers fare\n",
-        "A job keeps a row for each server that was asked in the last ten seconds, of at most 100, the busiest. `andante status DIR --speed` prints them as CSV; `server.speed` has",
+        "A job keeps a row, each ten seconds, for each server that was asked in them, or that back-off holds while URLs of it wait; of at most 100, the busiest. `andante status DIR --speed` prints them as CSV; `server.speed` has",
         "the same as `speed`. Rates are requests a minute, times seconds; `inf`, in JSON `null`, is no bound.\n",
         "| column | meaning |",
         "|---|---|",

@@ -10,6 +10,8 @@ _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 8640
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _duration = re.compile(rf"{_NUMBER}\s*(?P<unit>{'|'.join(_SECONDS)})")
 _size = re.compile(rf"{_NUMBER}\s*(?P<unit>{'|'.join(_BYTES)})")
+_PER_MINUTE = {"s": 60.0, "m": 1.0, "h": 1 / 60}
+_RATES = (0.01 / 60, 60_000_000.0)  # requests a minute; what is outside is a slip of the pen
 _rate = re.compile(rf"{_NUMBER}\s*/\s*(?P<unit>s|sec|second|min|m|minute|h|hour)")
 
 
@@ -34,31 +36,35 @@ def size(text: str) -> int:
 
 
 def rate(text: str) -> float:
-    """Return events a minute from ``40/min``, ``2/s``, ``100/h``, or infinity from ``max``.
+    """Return events a minute from ``40/min``, ``2/s``, ``100/h``, at least ``0.01/h`` and at most ``1000000/s``, or infinity from ``max``.
 
     Raises:
         ValueError: in one line that says what is allowed.
     """
-    if text.strip() == "max":
+    if text.strip().lower() == "max":
         return math.inf
     match = _rate.fullmatch(text.strip())
-    value = float(match["number"]) if match else 0.0
-    if not match or value <= 0:
+    value = float(match["number"]) * _PER_MINUTE[match["unit"][0]] if match else 0.0
+    if not value:
         message = (
             f"{text!r} is not a rate: write a number above 0 such as 40/min, 2/s or 100/h, or max"
         )
         raise ValueError(message)
-    return value * {"s": 60.0, "m": 1.0, "h": 1 / 60}[match["unit"][0]]
+    if not _RATES[0] <= value <= _RATES[1]:
+        message = f"{text!r} is not a rate: it must be from 0.01/h to 1000000/s, or max"
+        raise ValueError(message)
+    return value
 
 
 def _scaled(
     pattern: re.Pattern[str], units: dict[str, float] | dict[str, int], text: str, wanted: str
 ) -> float:
     match = pattern.fullmatch(text.strip())
-    if not match:
+    value = float(match["number"]) * units[match["unit"]] if match else math.inf
+    if math.isinf(value):
         message = f"{text!r} is not {wanted}"
         raise ValueError(message)
-    return float(match["number"]) * units[match["unit"]]
+    return value
 
 
 def format_size(count: float) -> str:

@@ -32,6 +32,9 @@ WRONG = [
         "--rate: '40/fortnight' is not a rate: write a number above 0 such as 40/min, 2/s or 100/h, or max",
     ),
     (["crawl", URL, "--rate", "0/min"], "--rate: '0/min' is not a rate"),
+    (["crawl", URL, "--rate", "-5/min"], "--rate: '-5/min' is not a rate: write a number above 0"),
+    (["crawl", URL, "--retry-wait", "-5s"], "--retry-wait: '-5s' is not a duration"),
+    (["crawl", URL, "--max-pages", "-5"], "--max-pages: '-5' is not a whole number"),
     (["crawl", URL, "--max-pages", "none"], "--max-pages: 'none' is not a whole number"),
     (
         ["crawl", URL, "--max-time", "10"],

@@ -7,7 +7,7 @@ import pytest
 from andante.cli import main
 from andante.flow import Sample
 from andante.store import Job, RatesFile
-from andante.store.journal import Batch, Journal
+from andante.store.journal import Batch, Journal, ServerState
 from andante.store.lock import Lock
 
 
@@ -60,6 +60,55 @@ def test_a_crawl_that_runs_takes_it_at_once(rate, job):
     lock = Lock(job / "lock")
     assert rate("40/min")[1][-1] == "taken up within a second"
     lock.release()
+
+
+def test_a_server_that_the_job_does_not_know_is_told_and_kept(rate, job):
+    with closing(Journal(job / "journal.sqlite")) as journal:
+        states = [("http://a.example:8080", ServerState()), ("https://[::1]", ServerState())]
+        journal.commit(Batch(servers=states))
+    later = "taken up by the next start"
+    for known in ("A.example", "a.example:8080", "http://a.example:8080", "[::1]", "[::1]:443"):
+        status, out, err = rate("20/min", "--server", known)
+        assert (status, out[-1], err) == (0, later, "")
+    for unknown in ("unknown.example", "a.example:80", "https://a.example"):
+        status, out, err = rate("20/min", "--server", unknown)
+        assert (status, out[-1] != later) == (0, True)
+        assert err == f"andante: the job knows no server {unknown}: it holds if one is met\n"
+        assert RatesFile(job).read().servers[unknown] == "20/min"
+
+
+@pytest.mark.parametrize("written", ["MAX", " max ", "Max"])
+def test_keywords_may_be_written_in_capitals(rate, job, written):
+    assert rate(written)[0] == 0
+    assert RatesFile(job).read().rate == "max"
+    assert rate(written.upper().replace("MAX", "RESET"))[0] == 0
+    assert RatesFile(job).read().rate == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-5/min"], "'-5/min' is not a rate: write a number above 0"),
+        (["-.5/min"], "'-.5/min' is not a rate: write a number above 0"),
+        (
+            ["0.0000000001/min"],
+            "is not a rate: it must be from 0.01/h to 1000000/s, or max, or reset",
+        ),
+        (
+            ["9" * 400 + "/min"],
+            "is not a rate: it must be from 0.01/h to 1000000/s, or max, or reset",
+        ),
+        (
+            ["1/s", "--server", "::1"],
+            "'::1' is not a server: write IPv6 addresses in brackets, [::1]",
+        ),
+    ],
+)
+def test_it_says_what_is_allowed(rate, arguments, message):
+    status, out, err = rate(*arguments)
+    assert (status, out) == (2, [])
+    assert message in err
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

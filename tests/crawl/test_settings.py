@@ -21,6 +21,8 @@ from andante.crawl.settings import Settings, SettingsError, from_strings, load
         ({"job": "dir"}, {"job": Path("dir")}),
         ({"sitemaps": True}, {"sitemaps": True}),
         ({"scope": "site"}, {"scope": "site"}),
+        ({"scope": "Site"}, {"scope": "site"}),
+        ({"connections": "AUTO"}, {"connections": "auto"}),
         ({"delay": 1.5}, {"delay": 1.5}),
     ],
 )

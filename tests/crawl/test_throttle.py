@@ -9,6 +9,7 @@ from andante.crawl.throttle import Throttle, retry_after
 from andante.fetch import Failure, Outcome, Response
 from andante.flow import Again, KneeLimit, Pace
 from andante.frontier import Frontier, Measured
+from andante.frontier.frontier import remaining
 from andante.observe import Stats
 from andante.store import Rates
 
@@ -66,13 +67,13 @@ class Crawl:
         for server in (self.a, self.b):
             self.frontier.bind(server, "127.0.0.2", 0.0)
 
-    def answer(self, server, status=200, *, sent_at=None, headers=(), took=0.1):
+    def answer(self, server, status=200, *, sent_at=None, headers=(), took=0.1, lag=0.0):
         """Ask a server, or take what came of a request sent at ``sent_at``."""
         if sent_at is None:
             sent_at = self.throttle.sent(server)
             self.time += took
             self.throttle.finished(server)
-        response = Response(status, "", "1.1", list(headers), b"", sent_at, took, took, 0)
+        response = Response(status, "", "1.1", list(headers), b"", sent_at, took, took, 0, lag=lag)
         return self.throttle.fetched(server, response, sent_at)
 
     def read_robots(self, server, result, *, unreachable=""):
@@ -283,6 +284,61 @@ def test_only_pages_teach_the_connection_limits(status, teaches, monkeypatch):
     assert len(shown) == 2 * teaches
 
 
+# Connection limits
+
+
+def pages(crawl, server, count, *, took, status=200, workers=inf):
+    """Answer so many requests, with as many connections at work as may be, by a server that has so many workers."""
+    for _ in range(count):
+        crawl.frontier._visits = crawl.throttle.connections
+        server.address.visits = server.address.limit
+        load = max(crawl.frontier.visits if workers < inf else 1, workers) / workers
+        crawl.answer(server, status, took=took * (load if workers < inf else 1))
+    crawl.frontier._visits = server.address.visits = 0
+
+
+@pytest.mark.parametrize("status", [404, 403, 301, 304])
+def test_only_pages_teach_the_limits(status):
+    """A server gives an error, or sends elsewhere, faster than it makes a page."""
+    crawl = Crawl(per_server="auto", connections="auto")
+    pages(crawl, crawl.a, 30, took=0.001, status=status)
+    assert crawl.a.address.limit == 1
+    pages(crawl, crawl.a, 400, took=0.2)
+    assert crawl.a.address.limit > 16
+    assert crawl.throttle.connections > 32
+
+
+def test_the_limit_of_the_crawl_is_not_misled_by_servers_that_differ():
+    """A quick server first, then slow ones: no queue stands anywhere."""
+    crawl = Crawl(connections="auto", per_ip=False)
+    pages(crawl, crawl.a, 20, took=0.001)
+    pages(crawl, crawl.b, 500, took=0.5)
+    assert crawl.throttle.connections > 64
+
+
+def test_the_limit_of_the_crawl_sees_that_all_become_slower():
+    """More than 40 connections are more than this machine's network takes."""
+    crawl = Crawl(connections="auto", per_ip=False)
+    for _ in range(300):
+        pages(crawl, crawl.a, 5, took=0.05, workers=40)
+        pages(crawl, crawl.b, 5, took=0.5, workers=40)
+    assert 36 <= crawl.throttle.connections <= 60
+
+
+def test_the_limit_of_the_crawl_sees_that_this_machine_is_late():
+    crawl = Crawl(connections="auto", per_ip=False)
+    for n in range(2_000):
+        server = crawl.frontier.server(f"http://{n}.example")  # each is asked once only
+        crawl.frontier._visits = crawl.throttle.connections
+        lag = 0.1 * max(0, crawl.throttle.connections - 40) / 40
+        crawl.answer(server, took=0.1 + lag, lag=lag)
+    assert 36 <= crawl.throttle.connections <= 60
+
+
+def test_the_limit_of_the_crawl_starts_where_some_that_hang_do_not_stop_it():
+    assert Crawl(connections="auto").throttle.connections == 16
+
+
 # The learnt ceiling
 
 
@@ -402,6 +458,108 @@ def test_a_sample_says_why_the_set_point_is_not_held(settings, crawl_delay, stat
     [sample] = [each for each in crawl.throttle.samples() if each.server == A]
     assert sample.reason == reason
     assert (sample.rate >= 59) == (not reason)
+
+
+def rows(crawl, server, seconds):
+    """Let time pass, with a sample each 10 s; return those of a server."""
+    found = []
+    for _ in range(seconds // 10):
+        crawl.time += 10
+        found += [each for each in crawl.throttle.samples() if each.server == server.key]
+    return found
+
+
+@pytest.mark.parametrize("rate", [60.0, inf])
+def test_a_server_that_is_held_has_its_rows(rate):
+    crawl = Crawl(rate=rate)
+    for _ in range(60):
+        crawl.answer(crawl.a)
+        crawl.time = max(crawl.time, crawl.a.next_time)
+    crawl.answer(crawl.a, 503, headers=[(b"Retry-After", b"45")])
+    assert [each.reason for each in rows(crawl, crawl.a, 40)] == ["back-off"] * 4
+    crawl.time = crawl.a.next_time
+    crawl.answer(crawl.a)
+    crawl.throttle.samples()
+    assert rows(crawl, crawl.a, 30) == [], "it may be asked, and is not"
+
+
+def test_a_server_that_is_held_has_no_row_where_none_of_its_urls_waits():
+    crawl = Crawl()
+    crawl.answer(crawl.a, 503, headers=[(b"Retry-After", b"45")])
+    end(crawl, crawl.a)
+    crawl.throttle.samples()
+    assert rows(crawl, crawl.a, 30) == []
+
+
+def test_a_hold_for_another_server_at_the_address_is_back_off_too():
+    crawl = Crawl(rate=60.0)
+    for server in (crawl.a, crawl.b) * 30:
+        crawl.time = server.next_time
+        crawl.answer(server)
+    for _ in range(5):
+        crawl.time = crawl.a.next_time
+        crawl.answer(crawl.a, 429)
+        crawl.throttle.samples()
+    assert crawl.b.next_time == crawl.time + 32
+    assert [row.reason for row in rows(crawl, crawl.b, 30)] == ["back-off"] * 3
+    assert crawl.throttle.held_until(crawl.b) < crawl.time
+
+
+def end(crawl, server):
+    """Let all URLs of a server end without a request."""
+    for task in remaining(server, crawl.frontier):
+        crawl.frontier.finish(task)
+
+
+def test_a_server_whose_robots_txt_forbids_all_has_no_urls():
+    """They end on the visit that reads it, after its request."""
+    crawl = Crawl(rate=60.0)
+    crawl.read_robots(crawl.a, Response(200, "", "1.1", [], b"", 0.0, 0.1, 0.1, 0))
+    end(crawl, crawl.a)
+    crawl.throttle.visited(crawl.a)
+    [row] = rows(crawl, crawl.a, 10)
+    assert row.reason == "no-urls"
+
+
+def test_what_holds_a_server_is_looked_at_with_each_sample():
+    crawl = Crawl(rate=60.0, connections=4)
+    crawl.answer(crawl.a)
+    crawl.frontier._visits = 4  # at work elsewhere, from now on
+    crawl.throttle.samples()
+    crawl.time = 30.0
+    crawl.answer(crawl.a)
+    [row] = rows(crawl, crawl.a, 10)
+    assert row.reason == "connections"
+
+
+@pytest.mark.parametrize("rate", [2.0, 40.0, 60.0, 100.5, 6000.0])
+def test_the_first_minute_shows_no_rate_above_the_set_point(rate):
+    crawl = Crawl(rate=rate, total_rate=rate)
+    shown = []
+    while crawl.time < 60:
+        sent_at = crawl.throttle.sent(crawl.a)
+        crawl.throttle.finished(crawl.a)
+        crawl.answer(crawl.a, sent_at=sent_at)
+        shown += [sample.rate for sample in crawl.throttle.samples()]
+        crawl.time = crawl.a.next_time
+    assert max(shown) <= rate + 1
+    assert shown[-1] == pytest.approx(rate, rel=0.01)
+
+
+def test_a_change_of_one_set_point_leaves_what_is_shown_of_the_others():
+    crawl = Crawl(rate=60.0, total_rate=120.0, delay=5.0)
+    for server in (crawl.a, crawl.b) * 20:
+        crawl.answer(server)
+        crawl.time = crawl.a.next_time
+    before = {each.server: each.reason for each in crawl.throttle.samples()}
+    assert before[A] == before[B] == "delay"
+    for server in (crawl.a, crawl.b):
+        crawl.answer(server)
+    crawl.throttle.change(Rates(servers={"b.example": "20/min"}))
+    total, a, b = crawl.throttle.samples()
+    assert (total.rate, a.rate) == (pytest.approx(12, abs=1), pytest.approx(6, abs=1))
+    assert a.reason == "delay"
+    assert (b.rate, b.set_point, b.reason) == (0.0, 20.0, "")
 
 
 def test_the_whole_crawl_has_a_sample_where_it_has_a_set_point():

@@ -201,7 +201,7 @@ def test_a_crawl_finds_how_many_connections_it_can_use_in_all():
             async with Crawl(seeds, connections="auto", **settings) as pages:
                 assert len([page async for page in pages]) == 3 * 151
             together = [visit for server in servers for visit in server.visits]
-            assert 4 < most_at_once(together) <= 24, "it starts with one"
+            assert 16 <= most_at_once(together) <= 24, "it starts with 16"
 
     uvloop.run(main())
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from ipaddress import IPv6Address
+from math import isinf
 from pathlib import Path
 
 from andante import units
 from andante import url as urls
 from andante.crawl import SettingsError
-from andante.store import Rates, RatesFile, is_running
+from andante.store import Rates, RatesFile, has_met, is_running
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,37 +40,50 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
     running = is_running(arguments.directory)
     file = RatesFile(arguments.directory)
+    server = None if arguments.server is None else _server(arguments.server)
+    is_new = server is not None and not has_met(arguments.directory, server)
     if arguments.rate is None:
         rates = file.read()
     else:
+        written = _rate(arguments.rate)
         with file.change() as rates:
-            _change(rates, arguments)
+            _change(rates, written, server, total=arguments.total)
     for line in _lines(rates):
         print(line)
-    if arguments.rate is not None:
+    if arguments.rate is not None and is_new:
+        print(f"andante: the job knows no server {server}: it holds if one is met", file=sys.stderr)
+    elif arguments.rate is not None:
         print("taken up within a second" if running else "taken up by the next start")
     return 0
 
 
-def _change(rates: Rates, arguments: argparse.Namespace) -> None:
-    written = "" if arguments.rate == "reset" else arguments.rate
+def _rate(written: str) -> str:
+    """Return a rate as `Rates` has it; empty for ``reset``."""
+    if written.strip().lower() == "reset":
+        return ""
     try:
-        if arguments.rate != "reset":
-            units.rate(written)
+        return "max" if isinf(units.rate(written)) else written
     except ValueError as error:
         raise SettingsError(f"{error}, or reset") from None
-    if arguments.server is None:
-        setattr(rates, "total_rate" if arguments.total else "rate", written)
+
+
+def _change(rates: Rates, written: str, server: str | None, *, total: bool) -> None:
+    if server is None:
+        setattr(rates, "total_rate" if total else "rate", written)
     elif written:
-        rates.servers[_server(arguments.server)] = written
+        rates.servers[server] = written
     else:
-        rates.servers.pop(_server(arguments.server), None)
+        rates.servers.pop(server, None)
 
 
 def _server(written: str) -> str:
     """Return a server as `Rates` names it."""
     address = written.rstrip("/")
     url = urls.canonical(address if "://" in address else f"http://{address}")
+    if _is_bare_ipv6(address):
+        raise SettingsError(
+            f"{written!r} is not a server: write IPv6 addresses in brackets, [{address}]"
+        )
     if url is None or not url.endswith("/") or url.count("/") > 3:
         raise SettingsError(f"{written!r} is not a server: write a host, host:port or origin")
     if "://" in address:
@@ -76,6 +92,14 @@ def _server(written: str) -> str:
     host = f"[{where.host}]" if ":" in where.host else where.host
     has_port = address.endswith(f":{where.port}")
     return f"{host}:{where.port}" if has_port else host
+
+
+def _is_bare_ipv6(address: str) -> bool:
+    try:
+        IPv6Address(address)
+    except ValueError:
+        return False
+    return True
 
 
 def _lines(rates: Rates) -> list[str]:

@@ -20,6 +20,7 @@ class Gauge:
     """
 
     __slots__ = (
+        "_last",
         "_latency",
         "_most",
         "_requests",
@@ -36,7 +37,7 @@ class Gauge:
         """Requests that have not ended."""
         self._sampled_at = now
         self._most = 0
-        self.want(set_point, now)
+        self._begin(set_point, now)
         self._clear()
 
     @property
@@ -50,16 +51,16 @@ class Gauge:
         return self._shortfall is not None
 
     def want(self, set_point: float, now: float) -> None:
-        """Take another set-point."""
-        self.set_point = set_point
-        self._shortfall = Shortfall(now) if set_point < inf else None
-        self._since = now
+        """Take a set-point; with another one rate and reasons begin anew."""
+        if set_point != self.set_point:
+            self._begin(set_point, now)
 
     def sent(self, now: float, due: float) -> None:
         """A request is sent; the next one is due at ``due`` by the set-point alone."""
         self._requests += 1
         self.under_way += 1
         self._most = max(self._most, self.under_way)
+        self._last = now
         if self._shortfall is not None:
             self._shortfall.on_sent(now, due)
 
@@ -78,9 +79,17 @@ class Gauge:
             self._shortfall.on_held(reason, now)
 
     def sample(
-        self, server: str, now: float, wall: float, *, ceiling: float, delay: float, limit: int
+        self,
+        server: str,
+        now: float,
+        wall: float,
+        *,
+        ceiling: float,
+        delay: float,
+        limit: int,
+        is_held: bool = False,
     ) -> Sample:
-        """Return how it has fared since the last sample, and begin another."""
+        """Return how it has fared since the last sample, and begin another; ``is_held``: back-off allows nothing now."""
         sample = Sample(
             time=round(wall, 3),
             server=server,
@@ -91,20 +100,28 @@ class Gauge:
             limit=limit,
             in_flight=self._most,
             latency=round(self._latency / self._responses, 6) if self._responses else 0.0,
-            reason=self._reason(ceiling, now),
+            reason=self._reason(ceiling, now, is_held=is_held),
         )
         self._sampled_at = now
         self._clear()
         return sample
 
+    def _begin(self, set_point: float, now: float) -> None:
+        self.set_point = set_point
+        self._shortfall = Shortfall(now) if set_point < inf else None
+        self._since = now
+        self._last = -inf
+
     def _rate(self, now: float) -> float:
         if self._shortfall is None:
             return self._requests * 60 / max(now - self._sampled_at, 1.0)
-        return self._shortfall.sent(now) * 60 / min(max(now - self._since, 1.0), _PERIOD)
+        # The last request stands for its whole interval: else n + 1 requests in n intervals would look too fast.
+        seconds = max(now, self._last + 60 / self.set_point) - self._since
+        return self._shortfall.sent(now) * 60 / min(max(seconds, 1.0), _PERIOD)
 
-    def _reason(self, ceiling: float, now: float) -> str:
+    def _reason(self, ceiling: float, now: float, *, is_held: bool) -> str:
         if self._shortfall is None:
-            return ""
+            return "back-off" if is_held else ""
         reason = self._shortfall.reason(min(self.set_point, ceiling), now)
         return "back-off" if not reason and ceiling < self.set_point else reason
 

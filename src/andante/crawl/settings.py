@@ -327,8 +327,8 @@ def _typed(value: object, hint: Any, unit: Callable[[str], Any] | None) -> Any:
             return _refuse(value, "a list")
         return tuple(_typed(item, get_args(hint)[0], unit) for item in items)
     if get_origin(hint) is Literal:
-        choices = get_args(hint)
-        return value if value in choices else _refuse(value, f"one of {', '.join(choices)}")
+        choices, word = get_args(hint), _word(value)
+        return word if word in choices else _refuse(value, f"one of {', '.join(choices)}")
     if isinstance(value, str) and unit is not None:
         return unit(value)
     return _CONVERTERS[hint](value)
@@ -337,13 +337,18 @@ def _typed(value: object, hint: Any, unit: Callable[[str], Any] | None) -> Any:
 def _either(value: object, first: Any, second: Any, *, unit: Callable[[str], Any] | None) -> Any:
     """Return a value of the first type, or one of the few that the second has (None, or a word)."""
     words = get_args(second) or (None,)
-    if value in words:
-        return value
+    if _word(value) in words:
+        return _word(value)
     try:
         return _typed(value, first, unit)
     except ValueError as error:
         message = " or ".join([str(error), *(word for word in words if word)])
         raise ValueError(message) from None
+
+
+def _word(value: object) -> object:
+    """Return a keyword as it is listed, however it is written."""
+    return value.strip().lower() if isinstance(value, str) else value
 
 
 def _bool(value: object) -> bool:

@@ -22,6 +22,7 @@ from andante.flow import (
     KneeLimit,
     Sample,
     Sign,
+    Unloaded,
     Verdict,
     verdict,
 )
@@ -34,6 +35,12 @@ _IDLE = 120.0
 
 _HOLD_MAX = 86_400.0
 """Longest Retry-After that is kept to, seconds: a day."""
+
+_CONNECTIONS_MIN = 16
+"""Where the limit of the whole crawl starts, and its least: a few servers that hang must not stop the others."""
+
+_REFERENCE = 0.1
+"""Seconds that stand for each server's unloaded latency in what the limit of the whole crawl is shown."""
 
 _ANSWERED = verdict("ok", 200)
 
@@ -56,11 +63,12 @@ class _Came(NamedTuple):
 class _ServerFlow:
     """How fast a server may be asked, and how it fares; there is one for each that was asked lately."""
 
-    __slots__ = ("answered", "backoff", "ceiling", "gauge", "last")
+    __slots__ = ("answered", "backoff", "ceiling", "gauge", "last", "unloaded")
 
     def __init__(self, gauge: Gauge, ceiling: Ceiling, now: float) -> None:
         self.gauge = gauge
         self.ceiling = ceiling
+        self.unloaded = Unloaded()
         self.backoff: Backoff | None = None
         self.answered = False
         self.last = now
@@ -102,7 +110,9 @@ class Throttle:
             set_aside_after=_ADDRESS_FAILURES,
             set_aside=settings.retry_wait * 2.0 ** (_ADDRESS_FAILURES - 1),
         )
-        self._limit = KneeLimit() if settings.connections == "auto" else None
+        self._limit = None
+        if settings.connections == "auto":
+            self._limit = KneeLimit(limit_min=_CONNECTIONS_MIN)
         self._connections = 0 if settings.connections == "auto" else settings.connections
         self._per_server = 1 if settings.per_server == "auto" else settings.per_server
         self._total = Gauge(settings.total_rate, state.now())
@@ -141,6 +151,12 @@ class Throttle:
         self._total.finished()
         self._note_holders(server, gauge, now)
 
+    def visited(self, server: Server) -> None:
+        """A visit has ended, perhaps without a request: what holds the next one back may be another thing now."""
+        flow = self._servers.get(server)
+        if flow is not None:
+            self._note_holders(server, flow.gauge, self._state.now())
+
     def fetched(self, server: Server, result: Response | Failure, sent_at: float) -> Verdict:
         """A page was asked for at ``sent_at``, or a connection; return what follows from what came."""
         now = self._state.now()
@@ -156,7 +172,7 @@ class Throttle:
         flow.gauge.responded(result.first_byte)
         self._total.responded(result.first_byte)
         if 200 <= result.status < 300:  # errors and redirects may be quicker than any page
-            self._measure(server, result, now)
+            self._measure(server, flow, result, now)
         wait = retry_after(result, self._state.wall())
         return self._judge(server, found, _Came(str(result.status), sent_at, now, wait))
 
@@ -203,22 +219,29 @@ class Throttle:
         for server, flow in self._servers.items():  # addresses know no ceilings, which come and go
             flow.gauge.want(rates.of(server.key, state.settings.rate), now)
             server.origin_pace.change(flow.set_point, now)
+            self._note_holders(server, flow.gauge, now)
         state.wake()
 
     # Samples
 
     def samples(self) -> list[Sample]:
-        """Return how each server that was asked since the last call has fared, and the whole crawl; forget those that are idle."""
+        """Return how each server has fared that was asked since the last call, or waits with URLs while it is held, and the whole crawl.
+
+        Those that are idle are forgotten.
+        """
         now, wall = self._state.now(), self._state.wall()
         found = []
         self._forget_addresses(now)
+        self._total.held(self._total_holder(now), now)
         if self._total.wants_reasons and not self._total.is_idle:
             sample = self._total.sample(
                 TOTAL, now, wall, ceiling=inf, delay=0.0, limit=self.connections
             )
             found.append(sample)
         for server, flow in list(self._servers.items()):
-            if not flow.gauge.is_idle:
+            is_held = bool(server.queued) and self._is_held(server, now)
+            if is_held or not flow.gauge.is_idle:
+                flow.gauge.held(self._holder(server, flow.gauge, now), now)
                 sample = flow.gauge.sample(
                     server.key,
                     now,
@@ -226,6 +249,7 @@ class Throttle:
                     ceiling=flow.ceiling.set_point,
                     delay=server.origin_pace.delay,
                     limit=server.limit,
+                    is_held=is_held,
                 )
                 found.append(sample)
             elif now - flow.last > _IDLE and not server.visits:
@@ -330,11 +354,12 @@ class Throttle:
             )
             state.emit(event)
 
-    def _measure(self, server: Server, response: Response, now: float) -> None:
-        """Show a good response to the limits."""
+    def _measure(self, server: Server, flow: _ServerFlow, response: Response, now: float) -> None:
+        """Show a page to the limits; that of the whole crawl sees how it compares with other pages of its server."""
         if self._limit is not None:
+            load = flow.unloaded.load(response.first_byte, lag=response.lag)
             in_flight = self._state.frontier.visits
-            self._limit.on_response(response.first_byte, now=now, in_flight=in_flight)
+            self._limit.on_response(load * _REFERENCE, now=now, in_flight=in_flight)
         limit = self._address(server.address).limit
         if limit is not None:
             in_flight = server.address.visits
@@ -353,6 +378,12 @@ class Throttle:
             self._state.frontier.set_limit(server, limit)
             if limit > before:
                 self._state.wake()
+
+    def _is_held(self, server: Server, until: float) -> bool:
+        """Tell whether back-off, its own or that of its address, holds a server for longer than ``until``."""
+        address = self._addresses.get(server.address)
+        backoff = address.backoff if address is not None else None
+        return self.held_until(server) > until or (backoff is not None and backoff.until > until)
 
     def _note_holders(self, server: Server, gauge: Gauge, now: float) -> None:
         if gauge.wants_reasons:
@@ -373,6 +404,7 @@ class Throttle:
             ("server", gauge.under_way >= server.limit),
             ("robots", pauses and is_asked_to),
             ("delay", pauses),
+            ("back-off", self._is_held(server, max(now, pace.next_time))),
             ("address", server.address.pace.next_time > max(now, pace.next_time)),
             ("total-rate", state.total.next_time > now),
             ("connections", state.frontier.visits >= self.connections),

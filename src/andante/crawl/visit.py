@@ -69,6 +69,7 @@ class Visitor:
                 state.frontier.learn(server, measured)
                 self._parked.put(server, connection)
             state.frontier.close_visit(server)
+            self._throttle.visited(server)
 
     def _may_go_on(self, connection: Connection, server: Server) -> bool:
         return connection.is_reusable and self._state.may_go(server)

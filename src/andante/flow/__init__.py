@@ -8,6 +8,7 @@ from andante.flow.pace import Pace
 from andante.flow.pid import Pid
 from andante.flow.sample import Sample
 from andante.flow.shortfall import REASONS, Shortfall
+from andante.flow.unloaded import Unloaded
 
 __all__ = [
     "PATIENCE",
@@ -27,6 +28,7 @@ __all__ = [
     "Sample",
     "Shortfall",
     "Sign",
+    "Unloaded",
     "VegasLimit",
     "Verdict",
     "verdict",

@@ -11,7 +11,7 @@ REASONS = {
     "server": "the server: its responses take too long for the connections that it may have",
     "robots": "Crawl-delay of robots.txt",
     "delay": "`--delay`",
-    "back-off": "the server asked for time (Retry-After, 429, 503), or fails",
+    "back-off": "the server, or another one at its IP address, asked for time (Retry-After, 429, 503), or fails",
     "no-urls": "no URL of it was waiting",
     "address": "other servers at its IP address had their turn",
     "connections": "all `--connections` were at work elsewhere",

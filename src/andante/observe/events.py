@@ -21,7 +21,7 @@ EVENTS = {
     "server.held": "back-off: a server is left alone for `seconds`; `server`, `reason`",
     "server.set-aside": "the same, for long: it keeps failing",
     "server.given-up": "a server has failed for so long that all its URLs end; `server`, `reason`, `detail`",
-    "server.speed": "how a server has fared, every 10 s while it is asked; `server`, `reason` if below its set-point, `speed`: the other columns of `andante status --speed`",
+    "server.speed": "how a server has fared, every 10 s while it is asked, or held with URLs waiting; `server`, `reason` if below its set-point, `speed`: the other columns of `andante status --speed`",
     "rates.changed": "`andante rate` has changed set-points; `speed`: what was given",
     "rates.refused": "the file of `andante rate` cannot be read; `detail`",
 }

@@ -15,6 +15,7 @@ from andante.flow import Sample
 from andante.store.job import JOURNAL
 from andante.store.journal import Ended, JobError, Journal
 from andante.store.output import files
+from andante.store.rates import names
 
 _LARGEST = 10
 
@@ -77,6 +78,16 @@ def series(directory: Path) -> Iterator[Sample]:
 def _samples(journal: Journal) -> Iterator[Sample]:
     with closing(journal):
         yield from journal.samples()
+
+
+def has_met(directory: Path, server: str) -> bool:
+    """Tell whether a job has met a server of a name, as `Rates` has them, by its last commit.
+
+    Raises:
+        JobError: as `inspect`.
+    """
+    with closing(_journal(directory)) as journal:
+        return any(server in names(key) for key in journal.servers())
 
 
 def is_running(directory: Path) -> bool:

@@ -37,12 +37,17 @@ class Rates(msgspec.Struct):
 
     def of(self, key: str, default: float) -> float:
         """Return the set-point of the server of an origin, requests a minute."""
-        where = urls.parts(key + "/")
-        host = f"[{where.host}]" if ":" in where.host else where.host
-        for name in (key, f"{host}:{where.port}", host):
+        for name in names(key):
             if name in self.servers:
                 return units.rate(self.servers[name])
         return units.rate(self.rate) if self.rate else default
+
+
+def names(key: str) -> tuple[str, str, str]:
+    """Return the names by which the server of an origin may be given a set-point, the most exact one first."""
+    where = urls.parts(key + "/")
+    host = f"[{where.host}]" if ":" in where.host else where.host
+    return key, f"{host}:{where.port}", host
 
 
 class RatesFile:
