@@ -94,7 +94,7 @@ def choose(count: int) -> float:
         frontier.offer(found, depth=1, scores=[chance.random() for _ in found])
     servers = list(frontier.servers.values())
     links = [
-        (chance.choice(servers), Link(f"/{number}", 1), chance.randrange(-12, 1))
+        (chance.choice(servers), Link(f"/{number}", 1), chance.randrange(119, 129))
         for number in range(_CHOICES)
     ]
     numbers = count_from(count + 1)
@@ -134,17 +134,17 @@ def commit(frontier: Frontier, journal: Journal) -> None:
                 (
                     block.number,
                     server.key,
-                    block.grade,
+                    grades,
                     block.size,
                     encode_done(block.done),
                     encode_links(links),
                 )
-                for server, block, links, is_new in changes.grown
+                for server, block, links, grades, is_new in changes.grown
                 if is_new
             ],
             grown=[
-                (block.size, encode_done(block.done), encode_links(links), block.number)
-                for _, block, links, is_new in changes.grown
+                (grades, block.size, encode_done(block.done), encode_links(links), block.number)
+                for _, block, links, grades, is_new in changes.grown
                 if not is_new
             ],
             done=[(encode_done(block.done), block.number) for block in changes.progressed],

@@ -71,5 +71,5 @@ def test_links_are_on_disk_in_memory_or_both():
 
 
 def test_repr_says_what_it_is():
-    stored = Block.from_disk(7, grade=0, size=3, done=0b101)
+    stored = Block.from_disk(7, grades=b"\x80", size=3, done=0b101)
     assert repr(stored) == "<Block 7: 2 of 3 done, on disk>"

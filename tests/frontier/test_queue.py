@@ -6,32 +6,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from andante.frontier.block import Link
+from andante.frontier import queue as queue_module
+from andante.frontier.block import Block, Link
 from andante.frontier.queue import UrlQueue, grade, worth
 
 
 @pytest.mark.parametrize(
     ("score", "expected"),
     [
-        (0.0, -160),
-        (1e-13, -160),
-        (0.5, -4),
-        (0.84, -2),
-        (0.85, -1),
-        (1.0, 0),
-        (1.19, 1),
-        (2.0, 4),
-        (1e30, 160),
-        (inf, 160),
+        (0.0, 1),
+        (1e-13, 1),
+        (0.5, 125),
+        (0.79, 126),
+        (0.8, 127),
+        (1.0, 128),
+        (1.26, 129),
+        (2.0, 131),
+        (1e30, 255),
+        (inf, 255),
     ],
 )
 def test_grades(score, expected):
     assert grade(score) == expected
 
 
-@given(st.floats(2**-39.7, 2**40))
-def test_what_a_grade_is_worth_is_within_a_tenth_of_the_score(score):
-    assert worth(grade(score)) == pytest.approx(score, rel=0.1)
+@given(st.floats(2**-42, 2**42))
+def test_what_a_grade_is_worth_is_within_an_eighth_of_the_score(score):
+    assert worth(grade(score)) == pytest.approx(score, rel=0.13)
 
 
 @given(st.floats(0, inf, exclude_max=True), st.floats(0, inf, exclude_max=True))
@@ -44,8 +45,11 @@ def test_what_is_no_score_is_worth_nothing(score):
     assert worth(grade(score)) == 0.0
 
 
+LOW, USUAL, HIGH = 124, 128, 132
+
+
 def queue(*grades):
-    """Return a queue with a URL of each grade, and what numbers its blocks."""
+    """Return a queue with a URL of each grade."""
     numbers, made = count(1), UrlQueue()
     for at, each in enumerate(grades):
         made.append(Link(f"/{at}", 0), each, lambda: next(numbers))
@@ -60,46 +64,76 @@ def drain(queue):
 
 
 def test_the_best_grade_first_and_in_order_within_it():
-    assert drain(queue(0, 4, -4, 4, 0)) == ["/1", "/3", "/0", "/4", "/2"]
+    assert drain(queue(USUAL, HIGH, LOW, HIGH, USUAL)) == ["/1", "/3", "/0", "/4", "/2"]
+
+
+def test_a_long_queue_is_in_order_too():
+    """More than share a block, and more than are in one."""
+    grades = [(LOW, HIGH, USUAL)[at % 3] for at in range(5_000)]
+    expected = sorted(range(5_000), key=lambda at: (-grades[at], at))
+    assert drain(queue(*grades)) == [f"/{at}" for at in expected]
 
 
 def test_what_the_best_are_worth():
-    some = queue(0, 4, -4)
-    assert some.best == pytest.approx(worth(4))
-    assert some.worth(2) == pytest.approx(worth(4) + worth(0))
-    assert some.worth(9) == pytest.approx(worth(4) + worth(0) + worth(-4))
+    some = queue(USUAL, HIGH, LOW)
+    assert some.best == pytest.approx(worth(HIGH))
+    assert some.worth(2) == pytest.approx(worth(HIGH) + worth(USUAL))
+    assert some.worth(9) == pytest.approx(worth(HIGH) + worth(USUAL) + worth(LOW))
     assert UrlQueue().worth(3) == 0.0
 
 
+def test_what_the_best_of_many_are_worth():
+    some = queue(*[LOW] * 64, *[USUAL] * 5, *[HIGH] * 3)
+    assert some.worth(4) == pytest.approx(3 * worth(HIGH) + worth(USUAL))
+    assert some.worth(70) == pytest.approx(3 * worth(HIGH) + 5 * worth(USUAL) + 62 * worth(LOW))
+
+
 def test_a_url_to_be_tried_again_counts_by_its_grade():
-    some = queue(0, 4)
+    some = queue(USUAL, HIGH)
     block, index, link = some.take(lambda _: [])
     some.put_retry(5.0, block, index, link, 1)
     assert some.queued == 2
-    assert some.best == pytest.approx(worth(4))
+    assert some.best == pytest.approx(worth(HIGH))
     assert some.take_retry(4.0) is None
     assert some.take_retry(5.0) == (block, index, link, 1)
 
 
-def test_blocks_hold_one_grade():
+def test_the_first_urls_share_a_block_and_the_others_have_one_for_each_grade():
     numbers, some = count(1), UrlQueue()
-    blocks = [some.append(Link("/", 0), each, lambda: next(numbers)) for each in (0, 4, 0)]
-    assert [block.number for block in blocks] == [1, 2, 1]
-    assert [block.grade for block in blocks] == [0, 4, 0]
+    grades = [LOW, HIGH] * 32 + [LOW, HIGH, LOW]
+    blocks = [some.append(Link("/", 0), each, lambda: next(numbers)) for each in grades]
+    assert [block.number for block in blocks] == [1] * 64 + [2, 3, 2]
+    assert blocks[0].grades == bytes(grades[:64])
+    assert [block.grades for block in blocks[64:]] == [bytes((LOW,)), bytes((HIGH,)), bytes((LOW,))]
 
 
-def test_nothing_is_added_to_a_block_that_is_done():
-    numbers, some = count(1), UrlQueue()
-
-    def number():
-        return next(numbers)
-
-    block = some.append(Link("/0", 0), 0, number)
+@pytest.mark.parametrize("before", [0, 64])
+def test_nothing_is_added_to_a_block_that_is_done(before):
+    some, number = queue(*[HIGH] * before), count(2).__next__
+    for _ in range(before):
+        block, index, _ = some.take(lambda _: [])
+        block.finish(index)
+    block = some.append(Link("/0", 0), USUAL, number)
     _, index, _ = some.take(lambda _: [])
     block.finish(index)
     some.close(block)
-    assert some.append(Link("/1", 0), 0, number).number == 2
+    assert some.append(Link("/1", 0), USUAL, number).number == block.number + 1
     assert drain(some) == ["/1"]
+
+
+def test_a_queue_comes_back_from_its_blocks():
+    """Three blocks of several grades, and one of one grade; some URLs of each have ended."""
+    links = [[Link(f"/{number}.{at}", 0) for at in range(3)] for number in range(4)]
+    grades = [bytes((LOW, HIGH, USUAL))] * 3 + [bytes((USUAL,))]
+    some = UrlQueue()
+    for number in range(4):
+        block = Block.from_disk(number, grades=grades[number], size=3, done=0b001)
+        assert some.restore(block) == 2
+    found = []
+    while taken := some.take(lambda block: links[block.number]):
+        found.append(taken[2].target)
+    assert found[:3] == ["/0.1", "/1.1", "/2.1"]
+    assert sorted(found[3:]) == ["/0.2", "/1.2", "/2.2", "/3.1", "/3.2"]
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -108,9 +142,10 @@ class QueueMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.queue, self.numbers = UrlQueue(), count(1)
+        self.mixed, queue_module.MIXED = queue_module.MIXED, 3
         self.where, self.grades = {}, {}
 
-    @rule(grade=st.integers(-2, 2))
+    @rule(grade=st.integers(126, 130))
     def append(self, grade):
         target = f"/{len(self.where)}"
         block = self.queue.append(Link(target, 0), grade, lambda: next(self.numbers))
@@ -118,7 +153,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.grades[target] = grade
 
     @precondition(lambda self: self.grades)
-    @rule(data=st.data(), grade=st.integers(-2, 2))
+    @rule(data=st.data(), grade=st.integers(126, 130))
     def move(self, data, grade):
         target = data.draw(st.sampled_from(sorted(self.grades)))
         self.queue.move(*self.where[target], old=self.grades[target], new=grade)
@@ -134,6 +169,9 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.where[link.target] == (block, index)
         assert self.grades[link.target] == max(self.grades.values())
         del self.grades[link.target]
+
+    def teardown(self):
+        queue_module.MIXED = self.mixed
 
     @invariant()
     def it_knows_what_waits(self):

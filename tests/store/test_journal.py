@@ -17,8 +17,8 @@ def path(tmp_path):
 
 BATCH = Batch(
     blocks=[
-        (1, "http://a.example", -3, 3, b"\1", b"links of 1"),
-        (2, "http://b.example", 0, 1, b"", b"links of 2"),
+        (1, "http://a.example", b"\x80\x7f\x7f", 3, b"\1", b"links of 1"),
+        (2, "http://b.example", b"\x80", 1, b"", b"links of 2"),
     ],
     fingerprints=b"aaaaaaaabbbbbbbb",
     servers=[("http://a.example", ServerState(crawl_delay=2.0))],
@@ -32,10 +32,10 @@ def test_what_was_committed_is_there_again(path):
         journal.commit(BATCH)
     with closing(Journal(path)) as journal:
         assert [
-            (row.number, row.server, row.grade, row.size, row.done) for row in journal.blocks()
+            (row.number, row.server, row.grades, row.size, row.done) for row in journal.blocks()
         ] == [
-            (1, "http://a.example", -3, 3, b"\1"),
-            (2, "http://b.example", 0, 1, b""),
+            (1, "http://a.example", b"\x80\x7f\x7f", 3, b"\1"),
+            (2, "http://b.example", b"\x80", 1, b""),
         ]
         assert journal.links(2) == b"links of 2"
         assert list(unpack(b"".join(journal.fingerprints()))) == [b"aaaaaaaa", b"bbbbbbbb"]
@@ -48,8 +48,8 @@ def test_a_block_grows_by_parts(path):
     """Whatever bytes the parts hold."""
     with closing(Journal(path)) as journal:
         journal.commit(BATCH)
-        journal.commit(Batch(grown=[(5, b"\2", b"\0\xff more", 1)]))
-        journal.commit(Batch(grown=[(6, b"\3", b"\0", 1)]))
+        journal.commit(Batch(grown=[(b"\x7f", 5, b"\2", b"\0\xff more", 1)]))
+        journal.commit(Batch(grown=[(b"\x7e", 6, b"\3", b"\0", 1)]))
         assert journal.links(1) == b"links of 1\0\xff more\0"
         assert [(row.number, row.size, row.done) for row in journal.blocks()] == [
             (1, 6, b"\3"),
@@ -80,7 +80,9 @@ def test_a_commit_that_fails_changes_nothing(path):
     with closing(Journal(path)) as journal:
         journal.commit(BATCH)
         with pytest.raises(OSError, match="cannot write"):
-            journal.commit(Batch(fingerprints=b"dddddddd", blocks=[(1, "twice", 0, 1, b"", b"")]))
+            journal.commit(
+                Batch(fingerprints=b"dddddddd", blocks=[(1, "twice", b"\x80", 1, b"", b"")])
+            )
         assert b"".join(journal.fingerprints()) == BATCH.fingerprints
         journal.commit(Batch(fingerprints=b"dddddddd"))
         assert b"".join(journal.fingerprints()) == BATCH.fingerprints + b"dddddddd"
@@ -116,7 +118,9 @@ def test_another_database_is_refused(path):
 def test_a_damaged_journal_is_refused_and_left_alone(path, damage):
     with closing(Journal(path)) as journal:
         journal.commit(
-            Batch(blocks=[(n, "http://a.example", 0, 1, b"", bytes(3000)) for n in range(1, 50)])
+            Batch(
+                blocks=[(n, "http://a.example", b"\x80", 1, b"", bytes(3000)) for n in range(1, 50)]
+            )
         )
     content = path.read_bytes()
     broken = {
@@ -155,7 +159,7 @@ def test_a_full_disk_is_an_os_error(path):
         (pages,) = journal._writer.execute("PRAGMA page_count").fetchone()
         journal._writer.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(OSError, match="full"):
-            journal.commit(Batch(blocks=[(9, "http://a.example", 0, 1, b"", bytes(100_000))]))
+            journal.commit(Batch(blocks=[(9, "http://a.example", b"\x80", 1, b"", bytes(100_000))]))
         assert journal.meta() == BATCH.meta
 
 
@@ -173,7 +177,7 @@ def test_a_full_disk_is_an_os_error(path):
     ],
 )
 def test_a_job_in_which_all_failed_starts_over(path, stats, block, expected):
-    blocks = [(1, "http://a.example", 0, 1, b"", b"links")] if block else []
+    blocks = [(1, "http://a.example", b"\x80", 1, b"", b"links")] if block else []
     with closing(Journal(path)) as journal:
         journal.commit(
             Batch(blocks=blocks, fingerprints=b"aaaaaaaa", meta={"stats": stats, "positions": {}})

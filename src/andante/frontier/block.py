@@ -1,4 +1,4 @@
-"""The block: up to 1,000 URLs of one server and one grade, the one unit of bulk.
+"""The block: up to 1,000 URLs of one server, the one unit of bulk.
 
 A block is a row of the store; later it is what peers send each other. Every URL of a crawl has an address from birth, (block,
 index), by which it is marked done.
@@ -37,8 +37,8 @@ class Block(msgspec.Struct, eq=False, gc=False):
     """URLs of one server, in order. Those before ``stored`` are on disk, those from ``base`` on in memory; the two may overlap."""
 
     number: int
-    grade: int = 0
-    """Of all its URLs: see `andante.frontier.queue.grade`."""
+    grades: bytes = b""
+    """Of its URLs: a byte for each; or one byte, that of them all. See `andante.frontier.queue.grade`."""
     size: int = 0
     done: int = 0
     """Bit i is set when URL i has ended."""
@@ -54,9 +54,13 @@ class Block(msgspec.Struct, eq=False, gc=False):
         return f"<Block {self.number}: {self.done.bit_count()} of {self.size} done, {where}>"
 
     @classmethod
-    def from_disk(cls, number: int, *, grade: int, size: int, done: int) -> Self:
+    def from_disk(cls, number: int, *, grades: bytes, size: int, done: int) -> Self:
         """Return a block as it was stored, its links left there."""
-        return cls(number, grade, size, done, stored=size, base=size)
+        return cls(number, grades, size, done, stored=size, base=size)
+
+    def grade(self, index: int) -> int:
+        """Return the grade that a URL came with."""
+        return self.grades[index if len(self.grades) > 1 else 0]
 
     @property
     def is_full(self) -> bool:

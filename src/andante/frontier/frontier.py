@@ -12,7 +12,7 @@ import msgspec
 from andante import url as urls
 from andante.frontier.block import Block, Link
 from andante.frontier.policy import BreadthFirst, Policy
-from andante.frontier.queue import Read
+from andante.frontier.queue import USUAL, Read
 from andante.frontier.queue import grade as grade_of
 from andante.frontier.seen import Seen
 from andante.frontier.server import Server
@@ -41,6 +41,7 @@ class Growth(NamedTuple):
     server: Server
     block: Block
     links: list[Link]
+    grades: bytes
     is_new: bool
     """The block is not in the store yet."""
 
@@ -136,7 +137,9 @@ class Frontier(ServerQueue):
         is as in `Link`.
         """
         added = 0
-        grades = repeat(0) if scores is None or not self._policy.by_score else map(grade_of, scores)
+        grades = (
+            repeat(USUAL) if scores is None or not self._policy.by_score else map(grade_of, scores)
+        )
         for url, grade in zip(found, grades, strict=False):
             fingerprint = urls.fingerprint(url)
             if not self.seen.add(fingerprint):
@@ -218,7 +221,7 @@ class Frontier(ServerQueue):
             elif block.number not in self._grown:
                 progressed.append(block)
         for server, block in self._grown.values():
-            grown.append(Growth(server, block, block.unstored(), not block.stored))
+            grown.append(Growth(server, block, block.unstored(), block.grades, not block.stored))
             block.stored = block.size
         fingerprints = bytes(self._fingerprints)
         self._fingerprints.clear()
@@ -228,7 +231,7 @@ class Frontier(ServerQueue):
 
     def committed(self, changes: Changes) -> None:
         """The changes are on disk: let go of what memory need not hold."""
-        for server, block, _, _ in reversed(changes.grown):
+        for server, block, *_ in reversed(changes.grown):
             if self._resident <= self._resident_max:
                 return
             if not server.visits:

@@ -1,7 +1,10 @@
 """The URL queue of a server: best grade first, and first in, first out within a grade.
 
-Two URLs are of the same *grade* when their scores differ by less than a fifth. So URLs need no heap: a queue of millions takes and gives
+Two URLs are of the same *grade* when their scores differ by less than a quarter. So URLs need no heap: a queue of millions takes and gives
 each in constant time, its blocks can stay on disk until they are reached, and it knows what its best URLs are worth without looking at them.
+
+The first URLs of a server, up to 64, share a block whatever their grades: most servers never have more. Those that come when it is full go to
+blocks of one grade each.
 """
 
 from __future__ import annotations
@@ -17,27 +20,65 @@ from andante.frontier.block import Block, Link
 Read = Callable[[Block], list[Link]]
 """Reads the links of a block from disk."""
 
-_STEPS = 4
+MIXED = 64
+"""Most URLs in a block of several grades."""
+
+USUAL = 128
+"""The grade of a score of 1, and of all URLs where scores do not count."""
+
+_STEPS = 3
 """Grades between a score and its double."""
 
-_LOWEST, _HIGHEST = -40 * _STEPS, 40 * _STEPS
-"""Of scores below 2^-39.75, about 1e-12, and from 2^40 on."""
+_LOWEST, _HIGHEST = 1, 255
+"""Of scores up to 2^-42 and from 2^42 on."""
 
 
 def grade(score: float) -> int:
-    """Return the grade of a score: floor(4 log2 score), at least -160 (0, and what is no number) and at most 160."""
+    """Return the grade of a score: 128 + floor(3 log2 score), at least 1 (0, and what is no number) and at most 255."""
     if not score > 0:
         return _LOWEST
-    return max(_LOWEST, floor(_STEPS * log2(min(score, 2.0**40))))
+    return max(_LOWEST, min(USUAL + floor(_STEPS * log2(min(score, 2.0**50))), _HIGHEST))
 
 
-_WORTH = {each: 2 ** ((each + 0.5) / _STEPS) for each in range(_LOWEST + 1, _HIGHEST + 1)}
-_WORTH[_LOWEST] = 0.0
+_WORTH = [0.0, 0.0] + [2 ** ((each + 0.5 - USUAL) / _STEPS) for each in range(2, _HIGHEST + 1)]
 
 
 def worth(grade: int) -> float:
     """Return the score in the middle of a grade; 0 for the lowest."""
     return _WORTH[grade]
+
+
+class Mixed(msgspec.Struct, eq=False, gc=False):
+    """The first URLs of a server, in one block whatever their grades."""
+
+    block: Block
+    waiting: bytes = b""
+    """Their grades; 0 for those that wait no longer."""
+
+    @property
+    def is_open(self) -> bool:
+        """It takes more."""
+        return len(self.waiting) < MIXED
+
+    def append(self, link: Link, grade: int) -> None:
+        """Add a URL."""
+        self.block.append(link)
+        grades = self.block.grades + bytes((grade,))
+        # One object while none has been taken: most servers wait long for their first visit.
+        self.waiting = (
+            grades if self.waiting == self.block.grades else self.waiting + bytes((grade,))
+        )
+        self.block.grades = grades
+
+    def set(self, index: int, grade: int) -> None:
+        """Change the grade under which a URL waits; 0: it does so no more."""
+        self.waiting = self.waiting[:index] + bytes((grade,)) + self.waiting[index + 1 :]
+
+    def take(self, best: int, read: Read) -> tuple[Block, int, Link]:
+        """Take the first URL of a grade."""
+        index = self.waiting.index(best)
+        self.set(index, 0)
+        return self.block, index, self.block.load(read)[index]
 
 
 class Chain(msgspec.Struct, eq=False, gc=False):
@@ -66,7 +107,7 @@ class Chain(msgspec.Struct, eq=False, gc=False):
         """Add a URL at the end; return its block."""
         block = self.last
         if block is None or block.is_full:
-            block = Block(number(), self.grade)
+            block = Block(number(), bytes((self.grade,)))
             self.put(block)
         block.append(link)
         self.waiting += 1
@@ -133,13 +174,14 @@ class Chain(msgspec.Struct, eq=False, gc=False):
 class UrlQueue:
     """The URLs that wait for a server; those to be tried again wait besides, until each is due."""
 
-    __slots__ = ("_chains", "queued", "retries")
+    __slots__ = ("_chains", "_mixed", "queued", "retries")
 
     def __init__(self) -> None:
         self.queued = 0
         """URLs that wait, those to be tried again among them."""
         self.retries: list[tuple[float, int, int, Block, Link, int]] | None = None
         """Heap: not before, address of the URL (block and index), block, link, attempts made."""
+        self._mixed: Mixed | None = None
         self._chains: Chain | None = None  # by grade, the highest first
 
     # What is in it
@@ -151,37 +193,60 @@ class UrlQueue:
 
     def worth(self, count: int) -> float:
         """Return what its best URLs, at most ``count``, are worth together."""
-        total = 0.0
+        grades = list(self._mixed.waiting) if self._mixed else []
         if self.retries:
-            total = worth(self.retries[0][3].grade)
-            count -= 1
-        chain = self._chains
-        while chain is not None and count > 0:
-            if chain.waiting:
-                total += min(chain.waiting, count) * worth(chain.grade)
-                count -= chain.waiting
+            _, _, index, block, _, _ = self.retries[0]
+            grades.append(block.grade(index))
+        chain, wanted = self._chains, count
+        while chain is not None and wanted > 0:
+            grades += [chain.grade] * min(chain.waiting, wanted)
+            wanted -= chain.waiting
             chain = chain.next
-        return total
+        if count == 1:
+            return _WORTH[max(grades, default=0)]
+        if len(grades) > count:
+            grades.sort(reverse=True)
+            del grades[count:]
+        return sum([_WORTH[each] for each in grades])
 
     # URLs come
 
     def append(self, link: Link, grade: int, number: Callable[[], int]) -> Block:
         """Queue a URL; return its block. ``number`` gives a new block its number."""
         self.queued += 1
+        if self._mixed is None and self._chains is None:
+            self._mixed = Mixed(Block(number()))
+        if self._mixed is not None and self._mixed.is_open:
+            self._mixed.append(link, grade)
+            return self._mixed.block
         return self._chain(grade).append(link, number)
 
     def restore(self, block: Block) -> int:
         """Take over a block from the store; return how many of its URLs wait."""
-        chain = self._chain(block.grade)
-        chain.put(block)
-        chain.waiting += block.waiting
+        waiting = [
+            0 if block.done >> index & 1 else each for index, each in enumerate(block.grades)
+        ]
+        if len(block.grades) == 1:
+            chain = self._chain(block.grades[0])
+            chain.put(block)
+            chain.waiting += block.waiting
+        elif self._mixed is None:
+            self._mixed = Mixed(block, bytes(waiting))
+        else:
+            for index, each in enumerate(waiting):
+                if each:
+                    self._chain(each).move_in(block, index)
         self.queued += block.waiting
         return block.waiting
 
     def move(self, block: Block, index: int, *, old: int, new: int) -> None:
         """Let a URL that waits under one grade wait under another."""
-        self._chain(old).move_out(block, index)
-        self._chain(new).move_in(block, index)
+        mixed = self._mixed
+        if mixed is not None and block is mixed.block and mixed.waiting[index]:
+            mixed.set(index, new)
+        else:
+            self._chain(old).move_out(block, index)
+            self._chain(new).move_in(block, index)
 
     def put_retry(self, due: float, block: Block, index: int, link: Link, attempts: int) -> None:
         """Queue a URL that is to be tried again, not before ``due``."""
@@ -198,6 +263,12 @@ class UrlQueue:
             self._chains = chain.next
         while chain is not None and not chain.waiting:
             chain = chain.next
+        best = max(self._mixed.waiting, default=0) if self._mixed else 0
+        if self._mixed and not best and not self._mixed.is_open:
+            self._mixed = None
+        if self._mixed and best and (chain is None or best >= chain.grade):
+            self.queued -= 1
+            return self._mixed.take(best, read)
         if chain is None:
             return None
         self.queued -= 1
@@ -215,7 +286,12 @@ class UrlQueue:
 
     def close(self, block: Block) -> None:
         """All URLs of a block have ended: it takes no more."""
-        self._chain(block.grade).close(block)
+        if self._mixed is not None and block is self._mixed.block:
+            self._mixed = None
+        chain = self._chains
+        while chain is not None:
+            chain.close(block)
+            chain = chain.next
 
     def _chain(self, grade: int) -> Chain:
         """Return the chain of a grade, there or new. There are few: as many as there are grades of URLs that wait."""

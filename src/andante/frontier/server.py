@@ -73,11 +73,13 @@ class Address:
 class Warmth:
     """What is kept of a server only while it is asked, and a while after."""
 
-    __slots__ = ("address", "pace", "wide")
+    __slots__ = ("address", "pace", "visits", "wide")
 
     def __init__(self, pace: Pace, address: Address) -> None:
         self.pace = pace
         self.address = address
+        self.visits = 0
+        """Visits open to it now."""
         self.wide = False
         """It may have more than one visit at once."""
 
@@ -97,7 +99,6 @@ class Server(UrlQueue):
         "key",
         "order",
         "ready_at",
-        "visits",
     )
 
     def __init__(self, key: str, terms: Terms) -> None:
@@ -106,7 +107,6 @@ class Server(UrlQueue):
         """Scheme, host and port: ``https://example.org``."""
         self.given_up = ""
         """Why the crawl has given the server up; empty: it has not."""
-        self.visits = 0
         self.estimate: Estimate | None = None
         """What visits to it have taken; None: there was none."""
         self.entry = 0
@@ -148,6 +148,11 @@ class Server(UrlQueue):
     def address(self) -> Address:
         """Where it is, as far as that is known."""
         return self.warmth.address
+
+    @property
+    def visits(self) -> int:
+        """Visits open to it now."""
+        return 0 if self._warmth is None else self._warmth.visits
 
     @property
     def wide(self) -> bool:

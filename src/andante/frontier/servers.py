@@ -101,7 +101,7 @@ class ServerQueue:
         while (item := self._pop(now)) is not None:
             server = self._chosen(item, now)
             if server is not None:
-                server.visits += 1
+                server.warmth.visits += 1
                 server.address.visits += 1
                 self._visits += 1
                 self._list(server)
@@ -123,7 +123,7 @@ class ServerQueue:
 
     def close_visit(self, server: Server) -> None:
         """A visit has ended; the server stands in the queue again if it has URLs."""
-        server.visits -= 1
+        server.warmth.visits -= 1
         server.address.visits -= 1
         self._visits -= 1
         self._list(server)

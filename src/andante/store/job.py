@@ -122,7 +122,7 @@ class Job:
             (
                 row.server,
                 Block.from_disk(
-                    row.number, grade=row.grade, size=row.size, done=decode_done(row.done)
+                    row.number, grades=row.grades, size=row.size, done=decode_done(row.done)
                 ),
             )
             for row in self._journal.blocks()
@@ -254,12 +254,12 @@ class Job:
             output.append(chunk)
             output.sync()
         batch.meta["positions"] = self._positions()
-        for (server, block, links, is_new), size, done in grown:
+        for (server, block, links, grades, is_new), size, done in grown:
             packed = encode_links(links)
             if is_new:
-                batch.blocks.append((block.number, server.key, block.grade, size, done, packed))
+                batch.blocks.append((block.number, server.key, grades, size, done, packed))
             else:
-                batch.grown.append((size, done, packed, block.number))
+                batch.grown.append((grades, size, done, packed, block.number))
         self._journal.commit(batch)
 
     def _key(self, output: Path) -> str:

@@ -26,7 +26,7 @@ _APPLICATION = 0x416E6474  # "Andt"
 
 _LAYOUT = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE block (number INTEGER PRIMARY KEY, server TEXT NOT NULL, grade INTEGER NOT NULL, size INTEGER NOT NULL, done BLOB NOT NULL, links BLOB NOT NULL);
+CREATE TABLE block (number INTEGER PRIMARY KEY, server TEXT NOT NULL, grades BLOB NOT NULL, size INTEGER NOT NULL, done BLOB NOT NULL, links BLOB NOT NULL);
 CREATE TABLE seen (number INTEGER PRIMARY KEY, fingerprints BLOB NOT NULL);
 CREATE TABLE server (key TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE ended (number INTEGER PRIMARY KEY, outcomes BLOB NOT NULL);
@@ -64,7 +64,7 @@ class StoredBlock(msgspec.Struct, frozen=True):
 
     number: int
     server: str
-    grade: int
+    grades: bytes
     size: int
     done: bytes
 
@@ -72,10 +72,10 @@ class StoredBlock(msgspec.Struct, frozen=True):
 class Batch(msgspec.Struct, kw_only=True):
     """What one commit writes, besides the outputs."""
 
-    blocks: list[tuple[int, str, int, int, bytes, bytes]] = []
-    """New blocks: number, server, grade, size, done mask, links."""
-    grown: list[tuple[int, bytes, bytes, int]] = []
-    """Stored blocks that have grown: size, done mask, the new links, number."""
+    blocks: list[tuple[int, str, bytes, int, bytes, bytes]] = []
+    """New blocks: number, server, grades, size, done mask, links."""
+    grown: list[tuple[bytes, int, bytes, bytes, int]] = []
+    """Stored blocks that have grown: grades, size, done mask, the new links, number."""
     done: list[tuple[bytes, int]] = []
     """Done masks of stored blocks: mask, number."""
     finished: list[tuple[int]] = []
@@ -129,7 +129,7 @@ class Journal:
     def blocks(self) -> Iterator[StoredBlock]:
         """Return all blocks in the order of their numbers."""
         rows = self._reader.execute(
-            "SELECT number, server, grade, size, done FROM block ORDER BY number"
+            "SELECT number, server, grades, size, done FROM block ORDER BY number"
         )
         return (StoredBlock(*row) for row in rows)
 
@@ -188,7 +188,7 @@ class Journal:
                 db.execute("BEGIN IMMEDIATE")
                 db.executemany("INSERT INTO block VALUES (?, ?, ?, ?, ?, ?)", batch.blocks)
                 db.executemany(
-                    "UPDATE block SET size = ?, done = ?, links = CAST(links || ? AS BLOB) WHERE number = ?",
+                    "UPDATE block SET grades = ?, size = ?, done = ?, links = CAST(links || ? AS BLOB) WHERE number = ?",
                     batch.grown,
                 )
                 db.executemany("UPDATE block SET done = ? WHERE number = ?", batch.done)
