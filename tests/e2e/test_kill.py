@@ -67,7 +67,9 @@ def test_killed_at_random_moments(sites, undisturbed, tmp_path):
     progress = []
     for _ in range(KILLS):
         process = subprocess.Popen(command(sites.url()), cwd=tmp_path)
-        time.sleep(chance.uniform(0.35, 0.75))
+        if chance.random() < 0.8:  # the others may die before they have begun
+            wait_for_growth(tmp_path / "pages.jsonl", process)
+        time.sleep(chance.uniform(0.0, 0.3))
         process.kill()
         assert process.wait() == -signal.SIGKILL, "it had finished: the test kills too late"
         progress.append(committed(tmp_path))
@@ -77,6 +79,13 @@ def test_killed_at_random_moments(sites, undisturbed, tmp_path):
     for pages in (in_warc(tmp_path), in_jsonl(tmp_path), in_parquet(tmp_path)):
         assert set(pages) == undisturbed
         assert set(pages.values()) == {1}
+
+
+def wait_for_growth(path, process):
+    """Wait until a file is larger than it is now."""
+    before = path.stat().st_size if path.exists() else 0
+    while process.poll() is None and (not path.exists() or path.stat().st_size <= before):
+        time.sleep(0.002)
 
 
 def committed(folder):
@@ -136,7 +145,8 @@ def test_a_torn_last_block(sites, undisturbed, tmp_path):
     """The machine dies: SQLite's log and the outputs end anywhere past the last sync, here within the last commit."""
     for cut in (1, 1_000, 30_000):
         process = subprocess.Popen(command(sites.url()), cwd=tmp_path)
-        time.sleep(0.8)
+        wait_for_growth(tmp_path / "pages.jsonl", process)
+        time.sleep(0.2)
         process.kill()
         process.wait()
         log = tmp_path / "job" / "journal.sqlite-wal"
