@@ -364,13 +364,13 @@ def test_a_server_that_was_not_asked_for_a_while_is_as_if_it_never_had_been():
     a.origin_pace.on_sent(0.0)
     frontier.close_visit(a)
     frontier.cool(a)
-    assert not a.is_cold, "its pause is not over"
+    assert a.warm is not None, "its pause is not over"
     assert frontier.open_visit(5.0) is a
     frontier.cool(a)
-    assert not a.is_cold, "it is visited"
+    assert a.warm is not None, "it is visited"
     frontier.close_visit(a)
     frontier.cool(a)
-    assert a.is_cold
+    assert a.warm is None
     assert frontier.open_visit(5.0) is a
     assert frontier.bind(a, "192.0.2.1", 5.0)
 

@@ -46,8 +46,9 @@ class PerformanceFirst:
     by_score = False
 
     def rank(self, server: Server) -> float:
-        """R = P / T, pages a second: `Server.pages` by `Server.seconds`."""
-        return server.pages / server.seconds
+        """R = P / T, pages a second, of the `Server.visit` that is next."""
+        pages, seconds = server.visit()
+        return pages / seconds
 
 
 class QualityFirst:
@@ -67,7 +68,8 @@ class Capability:
 
     def rank(self, server: Server) -> float:
         """C = (the sum of the scores of the P best URLs) / T."""
-        return server.worth(server.pages) / server.seconds
+        pages, seconds = server.visit()
+        return server.worth(pages) / seconds
 
 
 POLICIES: dict[str, Callable[[], Policy]] = {

@@ -193,21 +193,19 @@ class UrlQueue:
 
     def worth(self, count: int) -> float:
         """Return what its best URLs, at most ``count``, are worth together."""
-        grades = list(self._mixed.waiting) if self._mixed else []
+        grades = self._mixed.waiting if self._mixed else b""
         if self.retries:
             _, _, index, block, _, _ = self.retries[0]
-            grades.append(block.grade(index))
+            grades += bytes((block.grade(index),))
         chain, wanted = self._chains, count
         while chain is not None and wanted > 0:
-            grades += [chain.grade] * min(chain.waiting, wanted)
+            grades += bytes((chain.grade,)) * min(chain.waiting, wanted)
             wanted -= chain.waiting
             chain = chain.next
         if count == 1:
             return _WORTH[max(grades, default=0)]
-        if len(grades) > count:
-            grades.sort(reverse=True)
-            del grades[count:]
-        return sum([_WORTH[each] for each in grades])
+        best = grades if len(grades) <= count else sorted(grades, reverse=True)[:count]
+        return sum(map(_WORTH.__getitem__, best))
 
     # URLs come
 

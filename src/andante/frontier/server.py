@@ -92,13 +92,13 @@ class Server(UrlQueue):
 
     __slots__ = (
         "_terms",
-        "_warmth",
         "entry",
         "estimate",
         "given_up",
         "key",
         "order",
         "ready_at",
+        "warm",
     )
 
     def __init__(self, key: str, terms: Terms) -> None:
@@ -114,7 +114,8 @@ class Server(UrlQueue):
         """When it is, or was last, ready to be visited."""
         self.order: float | None = None
         self._terms = terms
-        self._warmth: Warmth | None = None
+        self.warm: Warmth | None = None
+        """Its pace and address; None while it is cold."""
 
     def __repr__(self) -> str:
         return f"<Server {self.key}: {self.queued} queued, {self.visits} visits, next at {self.next_time:.3f}>"
@@ -122,22 +123,17 @@ class Server(UrlQueue):
     # When, and how many at once
 
     @property
-    def is_cold(self) -> bool:
-        """It has neither pace nor address."""
-        return self._warmth is None
-
-    @property
     def warmth(self) -> Warmth:
         """Pace and address, made if it is cold."""
-        if self._warmth is None:
+        if self.warm is None:
             address = self._terms.address(self.key)
             address.only = self
-            self._warmth = Warmth(self._terms.pace(self.key), address)
-        return self._warmth
+            self.warm = Warmth(self._terms.pace(self.key), address)
+        return self.warm
 
     def cool(self) -> None:
         """Forget pace and address."""
-        self._warmth = None
+        self.warm = None
 
     @property
     def origin_pace(self) -> Pace:
@@ -152,17 +148,17 @@ class Server(UrlQueue):
     @property
     def visits(self) -> int:
         """Visits open to it now."""
-        return 0 if self._warmth is None else self._warmth.visits
+        return 0 if self.warm is None else self.warm.visits
 
     @property
     def wide(self) -> bool:
         """It may have more than one visit at once."""
-        return self._warmth is not None and self._warmth.wide
+        return self.warm is not None and self.warm.wide
 
     @property
     def limit(self) -> int:
         """Most visits at once."""
-        return self.address.limit if self.wide else 1
+        return self.warm.address.limit if self.warm is not None and self.warm.wide else 1
 
     @property
     def is_crowded(self) -> bool:
@@ -172,16 +168,16 @@ class Server(UrlQueue):
     @property
     def own_time(self) -> float:
         """When its own time has come, whatever its address says."""
-        if self._warmth is None:
+        if self.warm is None:
             return max(self._terms.started + self._terms.pause, 0.0)
-        return self._warmth.pace.next_time
+        return self.warm.pace.next_time
 
     @property
     def next_time(self) -> float:
         """When both its own time and its address's time have come."""
-        if self._warmth is None:
+        if self.warm is None:
             return self.own_time
-        return max(self._warmth.pace.next_time, self._warmth.address.pace.next_time)
+        return max(self.warm.pace.next_time, self.warm.address.pace.next_time)
 
     # What a visit is worth
 
@@ -193,22 +189,28 @@ class Server(UrlQueue):
     @property
     def pause(self) -> float:
         """Seconds from a request to the next one that its pace demands."""
-        return self._terms.pause if self._warmth is None else self._warmth.pace.pause
+        return self._terms.pause if self.warm is None else self.warm.pace.pause
 
-    @property
-    def pages(self) -> int:
-        """P: pages that the next visit takes. min(RequestsPerConnection, URLs that wait); where it must wait after each page, 1."""
-        expected = self.expected
-        if self.pause > expected.response_time:
-            return 1
-        return min(expected.requests, self.queued)
+    def visit(self) -> tuple[int, float]:
+        """Return P, the pages that the next visit takes, and T, the seconds that these take of a connection.
 
-    @property
-    def seconds(self) -> float:
-        """T: seconds that these take of a connection. A visit of one page has its share of the connection, which is kept for the next ones."""
-        expected, estimates = self.expected, self._terms.estimates
+        P is min(RequestsPerConnection, URLs that wait); where the server must wait after each page it is 1, and T has that page's share of the connection,
+        which is kept for the next ones.
+        """
+        estimates = self._terms.estimates
+        expected = self.estimate or estimates.new
         pages = min(expected.requests, self.queued)
         seconds = estimates.seconds(expected, pages)
         if self.pause > expected.response_time:
-            return seconds / max(pages, 1)
-        return seconds
+            return 1, seconds / max(pages, 1)
+        return pages, seconds
+
+    @property
+    def pages(self) -> int:
+        """P of `visit`."""
+        return self.visit()[0]
+
+    @property
+    def seconds(self) -> float:
+        """T of `visit`."""
+        return self.visit()[1]

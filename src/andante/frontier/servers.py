@@ -71,7 +71,7 @@ class ServerQueue:
         """Ask each server, known or still to be met, nothing before its pause has passed: it may have been asked until now."""
         self._terms.started = self._now = now
         for server in self.servers.values():
-            if not server.is_cold:
+            if server.warm is not None:
                 server.origin_pace.hold(now + server.pause)
             self._list_anew(server)
 
@@ -83,7 +83,7 @@ class ServerQueue:
         self._terms.rate_of = rate_of
         rates: dict[Address, float] = {}
         for server in self.servers.values():
-            if server.is_cold:
+            if server.warm is None:
                 continue
             rate = rate_of(server.key)
             server.origin_pace.change(rate, now)
@@ -101,11 +101,14 @@ class ServerQueue:
         while (item := self._pop(now)) is not None:
             server = self._chosen(item, now)
             if server is not None:
-                server.warmth.visits += 1
-                server.address.visits += 1
+                warmth = server.warmth
+                warmth.visits += 1
+                warmth.address.visits += 1
                 self._visits += 1
-                self._list(server)
-                self._list_address(server.address)
+                if warmth.wide:
+                    self._list(server)
+                if warmth.address.shared is not None:
+                    self._list_address(warmth.address)
                 return server
         return None
 
@@ -123,11 +126,13 @@ class ServerQueue:
 
     def close_visit(self, server: Server) -> None:
         """A visit has ended; the server stands in the queue again if it has URLs."""
-        server.warmth.visits -= 1
-        server.address.visits -= 1
+        warmth = server.warmth
+        warmth.visits -= 1
+        warmth.address.visits -= 1
         self._visits -= 1
         self._list(server)
-        self._list_address(server.address)
+        if warmth.address.shared is not None:
+            self._list_address(warmth.address)
 
     def cool(self, server: Server) -> None:
         """The server was not asked for a while: forget what is only of use where it was, unless others share its address or it has a delay of its own."""
@@ -222,8 +227,8 @@ class ServerQueue:
         Servers that were never visited have one of their own. What is expected of them changes with each visit to others, and with it all their ranks;
         so they are ranked there by what is expected of any server, and only the first of them is compared with those that were met.
         """
-        if not server.is_cold and server.address.shared is not None:
-            return server.address.shared
+        if server.warm is not None and server.warm.address.shared is not None:
+            return server.warm.address.shared
         return self._new if server.estimate is None else self._met
 
     def _pop(self, now: float) -> Server | Address | None:
@@ -235,7 +240,7 @@ class ServerQueue:
 
     def _is_before(self, new: Server, met: Server | Address, now: float) -> bool:
         """Tell whether a server that was never visited comes before the first of the others."""
-        if min(new.ready_at, met.ready_at) < now - self._patience:
+        if self._patience < inf and min(new.ready_at, met.ready_at) < now - self._patience:
             return new.ready_at < met.ready_at
         estimates = self._estimates
         usual, estimates.new = estimates.new, estimates.crawl
@@ -263,7 +268,8 @@ class ServerQueue:
         waits = server.queued and server not in self._absent
         if not (waits or server in self._errands) or server.visits >= server.limit:
             return
-        shared = None if server.is_cold else server.address.shared
+        warm = server.warm
+        shared = None if warm is None else warm.address.shared
         ready = max(server.next_time if shared is None else server.own_time, self._now)
         if waits and server.retries and len(server.retries) == server.queued:
             ready = max(ready, server.retries[0][0])
