@@ -52,12 +52,15 @@ class Lineup(Generic[Item]):
     def __len__(self) -> int:
         return self._count
 
-    def put(self, item: Item, ready_at: float) -> None:
+    def put(self, item: Item, ready_at: float, now: float = -inf) -> None:
         """Let it wait from now on, to be ready at ``ready_at``, wherever it was in the queue before."""
         if not item.entry:
             self._count += 1
-        item.entry = number = next(self._numbers)
         item.ready_at = ready_at
+        if ready_at <= now:
+            self._make_ready(item)
+            return
+        item.entry = number = next(self._numbers)
         item.order = None
         self._push(self._later, ready_at, number, item)
 
@@ -82,9 +85,7 @@ class Lineup(Generic[Item]):
         while self._later and self._later[0][0] <= now:
             _, number, item = heappop(self._later)
             if item.entry == number:
-                self._rise(item, -self._rank(item))
-                if self._patience < inf:
-                    self._longest.append((item.ready_at, item))
+                self._make_ready(item)
         while self._longest:
             ready_at, item = self._longest[0]
             if item.entry and item.order is not None and item.ready_at == ready_at:
@@ -123,6 +124,11 @@ class Lineup(Generic[Item]):
         self._ready.clear()
         self._longest.clear()
         self._count = 0
+
+    def _make_ready(self, item: Item) -> None:
+        self._rise(item, -self._rank(item))
+        if self._patience < inf:
+            self._longest.append((item.ready_at, item))
 
     def _rise(self, item: Item, order: float) -> None:
         """Put it among those that are ready."""

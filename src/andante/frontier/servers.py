@@ -275,7 +275,7 @@ class ServerQueue:
             ready = max(ready, server.retries[0][0])
         if server.entry and server.ready_at <= ready:
             return
-        self._line(server).put(server, ready)
+        self._line(server).put(server, ready, self._now)
         if shared is not None:
             self._list_address(server.address)
 
