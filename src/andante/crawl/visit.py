@@ -34,7 +34,7 @@ class Visitor:
         self._parked.close()
 
     async def visit(self, server: Server) -> None:
-        """Visit a server until its queue is empty, it must wait, its connection is used up, or the crawl stops.
+        """Visit a server until its queue is empty, it must wait, its turn is over, its connection is used up, or the crawl stops.
 
         A server that must wait gives its place back: the connection is parked, and the server stands in the queue until its
         time comes. So no wait ever holds a worker or a connection slot.
@@ -115,7 +115,11 @@ class Visitor:
         self, server: Server, connection: Connection, measured: Measured, task: Task | None = None
     ) -> None:
         """Send one request after another; with pipelining several lanes share the connection."""
-        while self._may_go_on(connection, server) and not self._robots.is_wanted(server):
+        while (
+            self._may_go_on(connection, server)
+            and not self._robots.is_wanted(server)
+            and measured.asked < server.turn
+        ):
             task = task or self._next_task(server)
             if task is None:
                 return
@@ -129,6 +133,7 @@ class Visitor:
         request = state.request(server, task.link.target)
         sent_at = self._throttle.sent(server)
         state.in_hand += 1
+        measured.asked += 1
         try:
             result = await connection.exchange(request)
         except asyncio.CancelledError:

@@ -120,7 +120,7 @@ class UrlQueue:
         """What its best URL is worth; 0 when none waits."""
         return self.worth(1)
 
-    def worth(self, count: int) -> float:
+    def worth(self, count: float) -> float:
         """Return what its best URLs, at most ``count``, are worth together."""
         total = 0.0
         if self.retries:

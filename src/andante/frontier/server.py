@@ -19,10 +19,17 @@ class Terms:
         delay: least seconds from the end of a response to the next request.
         per_server: most visits to one server at once.
         estimates: what visits take.
+        turn: most pages of a visit; None: as many as a connection serves.
     """
 
     def __init__(
-        self, *, set_point: float, delay: float, per_server: int, estimates: Estimates
+        self,
+        *,
+        set_point: float,
+        delay: float,
+        per_server: int,
+        estimates: Estimates,
+        turn: int | None = None,
     ) -> None:
         self.rate_of: Callable[[str], float] = lambda _: set_point
         """Gives the set-point of a server by its key."""
@@ -31,6 +38,7 @@ class Terms:
         self.started = -inf
         """When the crawl went on with servers that may have been asked until then."""
         self.estimates = estimates
+        self.turn = turn or inf
         self._delay = delay
         self._per_server = per_server
 
@@ -181,19 +189,22 @@ class Server(UrlQueue):
         return self._terms.pause if self._pace is None else self._pace.pause
 
     @property
-    def pages(self) -> int:
-        """P: pages that the next visit takes. min(RequestsPerConnection, URLs that wait); where it must wait after each page, 1."""
+    def turn(self) -> float:
+        """Most pages that a visit takes, as the policy has it."""
+        return self._terms.turn
+
+    @property
+    def pages(self) -> float:
+        """P: pages that the next visit takes. min(RequestsPerConnection, URLs that wait, the policy's turn); where it must wait after each page, 1."""
         expected = self.expected
         if self.pause > expected.response_time:
             return 1
-        return min(expected.requests, self.queued)
+        return min(expected.requests, self.queued, self._terms.turn)
 
     @property
     def seconds(self) -> float:
-        """T: seconds that these take of a connection. A visit of one page has its share of the connection, which is kept for the next ones."""
+        """T: seconds that these take of a connection. Where the connection is kept for later visits, each has its share of opening it."""
         expected, estimates = self.expected, self._terms.estimates
-        pages = min(expected.requests, self.queued)
-        seconds = estimates.seconds(expected, pages)
-        if self.pause > expected.response_time:
-            return seconds / max(pages, 1)
-        return seconds
+        in_all = min(expected.requests, self.queued)
+        seconds = estimates.seconds(expected, in_all)
+        return seconds * (self.pages / in_all) if self.pages < in_all else seconds
