@@ -42,14 +42,22 @@ class Bound:
         web: what is crawled; its servers must not fail, nor have tarpits among them.
         connections: most connections open at once.
         rate: requests a second to a server; infinity: no bound.
+        qualities: what each page is worth, in the order of `Web.urls`; the web's own unless given.
     """
 
-    def __init__(self, web: Web, *, connections: int, rate: float = inf) -> None:
+    def __init__(
+        self,
+        web: Web,
+        *,
+        connections: int,
+        rate: float = inf,
+        qualities: Sequence[float] | None = None,
+    ) -> None:
         self._connections = connections
         self._times: list[list[float]] = []
         self._finishes: list[list[float]] = []
         pieces: list[_Piece] = []
-        for number, worths in enumerate(_by_server(web)):
+        for number, worths in enumerate(_by_server(web, qualities or web.qualities)):
             times = _times(web, number, len(worths))
             self._times.append(times)
             self._finishes.append(_finishes(times, rate))
@@ -75,10 +83,10 @@ class Bound:
         return quality
 
 
-def _by_server(web: Web) -> list[list[float]]:
+def _by_server(web: Web, qualities: Sequence[float]) -> list[list[float]]:
     """Return the qualities of each server's pages, the best first."""
     found: list[list[float]] = [[] for _ in range(web.traits.servers)]
-    for page, quality in enumerate(web.qualities):
+    for page, quality in enumerate(qualities):
         found[web.server_of(page)].append(quality)
     return [sorted(each, reverse=True) for each in found]
 
