@@ -1,9 +1,11 @@
 """What a visit sends together; what it sends at all is in tests/e2e."""
 
 import asyncio
+from math import inf
 from types import SimpleNamespace
 
 from andante.crawl.visit import Visitor
+from andante.frontier import Measured
 
 
 class Visits(Visitor):
@@ -38,6 +40,7 @@ def test_a_server_in_trouble_gets_one_request_at_a_time_though_they_are_pipeline
     for failures, together in ((0, [1, 2, 3, 4]), (3, [1, 1, 1, 1, 2, 3, 4]), (20, [1] * 10)):
         visits = Visits(failures)
         connection = SimpleNamespace(is_reusable=True)
-        asyncio.run(visits._lanes(None, connection, None, "first"))
+        server = SimpleNamespace(turn=inf)
+        asyncio.run(visits._lanes(server, connection, Measured(), "first"))
         assert visits.together[: len(together)] == together
         assert len(visits.together) == 11, "each URL once"

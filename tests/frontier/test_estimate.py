@@ -5,7 +5,13 @@ from andante.frontier.estimate import Estimates
 
 
 def visit(connection_time=None, responses=0, seconds=0.0, served=0, used_up=False):
-    return Measured(connection_time, responses, seconds, served, used_up)
+    return Measured(
+        connection_time=connection_time,
+        responses=responses,
+        seconds=seconds,
+        served=served,
+        is_used_up=used_up,
+    )
 
 
 def test_the_first_measurement_counts_in_full_and_then_a_fifth():

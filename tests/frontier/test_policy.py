@@ -28,7 +28,13 @@ def add(frontier, host, scores):
 
 
 def learn(frontier, server, *, connection_time, response_time, requests):
-    visit = Measured(connection_time, requests, requests * response_time, requests, is_used_up=True)
+    visit = Measured(
+        connection_time=connection_time,
+        responses=requests,
+        seconds=requests * response_time,
+        served=requests,
+        is_used_up=True,
+    )
     frontier.learn(server, visit)
 
 
@@ -59,7 +65,16 @@ def test_pipelining_overlaps_response_times():
     frontier = crawl(PerformanceFirst(), pipelined=True)
     server = add(frontier, "a", [1.0] * 6)
     learn(frontier, server, connection_time=0.1, response_time=0.2, requests=100)
-    assert server.seconds == pytest.approx(2 * 0.1 + 6 * 0.2 / 1.2)
+    assert server.seconds == pytest.approx((2 * 0.1 + 6 * 0.2 / 1.2) * 5 / 6)
+
+
+def test_a_turn_takes_a_part_of_what_a_connection_could():
+    """Its connection is kept, so it has its share of opening it; who has no turns takes all."""
+    for policy, pages in ((PerformanceFirst(), 5), (BreadthFirst(), 20)):
+        frontier = crawl(policy)
+        server = add(frontier, "a", [1.0] * 30)
+        learn(frontier, server, connection_time=0.1, response_time=0.2, requests=20)
+        assert server.visit() == (pages, pytest.approx((2 * 0.1 + 20 * 0.2) * pages / 20))
 
 
 def test_quality_first_takes_the_best_url():

@@ -7,16 +7,24 @@ import csv
 import sys
 from pathlib import Path
 
-from andante.sim.experiments import backoff, limit, pid
+from andante.sim.experiments import backoff, limit, pid, policies, protocol
 from andante.sim.experiments.result import Figure, Result, Table
 
 EXPERIMENTS = {
     "pid": "a set-point in pages a minute: source 1's controller, ours, and others",
     "limit": "how many connections to a server: source 2's rule, ours, and others",
     "backoff": "servers that refuse: ours, and others",
+    "protocol": "HTTP/1.0, persistent and pipelined connections, and how many (source 5; a minute or two)",
+    "policies": "which server next: source 5's policies, and an upper bound (ten minutes)",
 }
 
-_RUN = {"pid": pid.run, "limit": limit.run, "backoff": backoff.run}
+_RUN = {
+    "pid": pid.run,
+    "limit": limit.run,
+    "backoff": backoff.run,
+    "protocol": protocol.run,
+    "policies": policies.run,
+}
 
 _LINES = ("-", "--", "-.", ":")
 
@@ -26,7 +34,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "experiment",
         help="the experiments behind the algorithms, simulated",
-        description="Run an experiment on simulated servers, print its tables, and write them as CSV, with figures. Takes up to a minute.",
+        description="Run an experiment on simulated servers, print its tables, and write them as CSV, with figures. Takes up to a minute, unless it says otherwise.",
         epilog="Experiments: "
         + "; ".join(f"{name}, {what}" for name, what in EXPERIMENTS.items())
         + ".",

@@ -34,7 +34,7 @@ class Visitor:
         self._parked.close()
 
     async def visit(self, server: Server) -> None:
-        """Visit a server until its queue is empty, it must wait, its connection is used up, or the crawl stops.
+        """Visit a server until its queue is empty, it must wait, its turn is over, its connection is used up, or the crawl stops.
 
         A server that must wait gives its place back: the connection is parked, and the server stands in the queue until its
         time comes. So no wait ever holds a worker or a connection slot.
@@ -133,7 +133,11 @@ class Visitor:
         until_well: bool = False,
     ) -> None:
         """Send one request after another; with pipelining several lanes share the connection."""
-        while self._may_go_on(connection, server) and not self._robots.is_wanted(server):
+        while (
+            self._may_go_on(connection, server)
+            and not self._robots.is_wanted(server)
+            and measured.asked < server.turn
+        ):
             if until_well and self._throttle.is_well(server):
                 break
             task = task or self._next_task(server)
@@ -149,6 +153,7 @@ class Visitor:
         request = state.request(server, task.link.target)
         sent_at = self._throttle.sent(server)
         state.in_hand += 1
+        measured.asked += 1
         try:
             result = await connection.exchange(request)
         except asyncio.CancelledError:

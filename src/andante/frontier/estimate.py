@@ -33,6 +33,8 @@ class Measured(msgspec.Struct):
 
     connection_time: float | None = None
     """Seconds that connecting took; None: an open connection was used again."""
+    asked: int = 0
+    """Pages asked for."""
     responses: int = 0
     """Responses to requests for pages."""
     seconds: float = 0.0

@@ -16,6 +16,10 @@ SLOW = 1e-4
 _CALLS = 1_000
 
 
+TURN = 5
+"""Pages that a visit takes under the policies that choose by what they have learnt. See `Policy.turn`."""
+
+
 class Policy(Protocol):
     """Ranks the servers that may be visited, and says whether URLs are ordered by their scores.
 
@@ -24,6 +28,12 @@ class Policy(Protocol):
 
     by_score: bool
     """The best URL of a server is fetched first; else the one found first."""
+
+    turn: int | None
+    """Most pages that a visit takes before the servers are compared again; None: as many as its connection serves, as in source 5.
+
+    A visit is not broken off, so a long one holds its place whatever is found meanwhile: a slow server of sixty pages may have it for
+    a minute. After a short turn the connection is kept open, and costs nothing when the server is next again."""
 
     def rank(self, server: Server) -> float:
         """Return the rank of a server that is ready; the highest is visited next, and among equals the one that was ready first."""
@@ -34,6 +44,7 @@ class BreadthFirst:
     """Servers in the order in which they became ready, URLs in the order found."""
 
     by_score = False
+    turn: int | None = None
 
     def rank(self, server: Server) -> float:
         """R = - the time since when the server has been ready."""
@@ -44,6 +55,7 @@ class PerformanceFirst:
     """The most pages for the time of a connection."""
 
     by_score = False
+    turn: int | None = TURN
 
     def rank(self, server: Server) -> float:
         """R = P / T, pages a second, of the `Server.visit` that is next."""
@@ -55,6 +67,7 @@ class QualityFirst:
     """The best page there is."""
 
     by_score = True
+    turn: int | None = TURN
 
     def rank(self, server: Server) -> float:
         """R = the score of the server's best URL."""
@@ -65,6 +78,7 @@ class Capability:
     """The most quality for the time of a connection."""
 
     by_score = True
+    turn: int | None = TURN
 
     def rank(self, server: Server) -> float:
         """C = (the sum of the scores of the P best URLs) / T."""
@@ -99,6 +113,7 @@ class Checked:
         clock: Callable[[], float] | None = None,
     ) -> None:
         self.by_score = bool(policy.by_score)
+        self.turn = getattr(policy, "turn", None)
         self._policy = policy
         self._name = name
         self._problem = problem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
+from sys import maxsize
 
 from andante.flow.pace import Pace
 from andante.frontier.estimate import Estimate, Estimates
@@ -19,10 +20,17 @@ class Terms:
         delay: least seconds from the end of a response to the next request.
         per_server: most visits to one server at once.
         estimates: what visits take.
+        turn: most pages of a visit; None: as many as a connection serves.
     """
 
     def __init__(
-        self, *, set_point: float, delay: float, per_server: int, estimates: Estimates
+        self,
+        *,
+        set_point: float,
+        delay: float,
+        per_server: int,
+        estimates: Estimates,
+        turn: int | None = None,
     ) -> None:
         self.rate_of: Callable[[str], float] = lambda _: set_point
         """Gives the set-point of a server by its key."""
@@ -31,6 +39,7 @@ class Terms:
         self.started = -inf
         """When the crawl went on with servers that may have been asked until then."""
         self.estimates = estimates
+        self.turn = turn or maxsize
         self._delay = delay
         self._per_server = per_server
 
@@ -191,19 +200,23 @@ class Server(UrlQueue):
         """Seconds from a request to the next one that its pace demands."""
         return self._terms.pause if self.warm is None else self.warm.pace.pause
 
+    @property
+    def turn(self) -> int:
+        """Most pages that a visit takes, as the policy has it."""
+        return self._terms.turn
+
     def visit(self) -> tuple[int, float]:
         """Return P, the pages that the next visit takes, and T, the seconds that these take of a connection.
 
-        P is min(RequestsPerConnection, URLs that wait); where the server must wait after each page it is 1, and T has that page's share of the connection,
-        which is kept for the next ones.
+        P is min(RequestsPerConnection, URLs that wait, the policy's turn); where the server must wait after each page it is 1. Where the connection is kept for
+        later visits, T has this one's share of opening it.
         """
         estimates = self._terms.estimates
         expected = self.estimate or estimates.new
-        pages = min(expected.requests, self.queued)
-        seconds = estimates.seconds(expected, pages)
-        if self.pause > expected.response_time:
-            return 1, seconds / max(pages, 1)
-        return pages, seconds
+        in_all = min(expected.requests, self.queued)
+        seconds = estimates.seconds(expected, in_all)
+        pages = 1 if self.pause > expected.response_time else min(in_all, self._terms.turn)
+        return (pages, seconds * pages / in_all) if pages < in_all else (in_all, seconds)
 
     @property
     def pages(self) -> int:

@@ -44,7 +44,11 @@ class ServerQueue:
         self._per_address = per_address
         self._estimates = Estimates(pipelined=pipelined)
         self._terms = Terms(
-            set_point=set_point, delay=delay, per_server=per_server, estimates=self._estimates
+            set_point=set_point,
+            delay=delay,
+            per_server=per_server,
+            estimates=self._estimates,
+            turn=getattr(policy, "turn", None),
         )
         self.servers: dict[str, Server] = {}
         self._met: Lineup[Server | Address] = Lineup(self._rank, patience=patience)

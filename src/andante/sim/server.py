@@ -137,6 +137,10 @@ class Server:
             return self._send(404, b"", done, last=last)
         return self._send(200, body, done, last=last, fields=f"Content-Type: {kind}\r\n")
 
+    def work(self) -> float:
+        """Return the seconds of work that the next request needs: they do not depend on when it comes."""
+        return self.traits.service_time * self._factor()
+
     @cached_property
     def _random(self) -> Random:
         """Made when it is first needed: it takes 2.5 kB."""
@@ -144,8 +148,7 @@ class Server:
 
     def _work(self, at: float) -> float:
         """Return when the work on a request is done."""
-        traits = self.traits
-        done = max(at, self._free[0]) + traits.service_time * self._factor()
+        done = max(at, self._free[0]) + self.work()
         heapreplace(self._free, done)
         return done
 

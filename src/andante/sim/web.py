@@ -162,6 +162,10 @@ class Web:
             self._qualities = self._worth()
         return self._qualities
 
+    def server_of(self, page: int) -> int:
+        """Return the number of the server that has the page of a number."""
+        return bisect_right(self._first, page) - 1
+
     def server_traits(self, url: str) -> Traits:
         """Return what the server of a URL is like."""
         return self._server_traits[_split(url)[0]]
@@ -171,14 +175,18 @@ class Web:
     def serving(self) -> dict[tuple[str, int], Server]:
         """Return new servers, by host and port, for one run."""
         return {
-            (f"s{number}.test", 80): Server(
-                traits,
-                self._bodies(number),
-                address=f"2001:db8::{number // 65536:x}:{number % 65536:x}",
-                seed=(self._seed, number),
-            )
-            for number, traits in enumerate(self._server_traits)
+            (f"s{number}.test", 80): self.server(number)
+            for number in range(len(self._server_traits))
         }
+
+    def server(self, number: int) -> Server:
+        """Return a server as it is when a crawl begins."""
+        return Server(
+            self._server_traits[number],
+            self._bodies(number),
+            address=f"2001:db8::{number // 65536:x}:{number % 65536:x}",
+            seed=(self._seed, number),
+        )
 
     def _bodies(self, server: int) -> Callable[[str], bytes | None]:
         """Return what gives the HTML of a server's pages."""
@@ -215,7 +223,7 @@ class Web:
 
     def url(self, page: int) -> str:
         """Return the URL of the page of a number: the place in `urls`."""
-        server = bisect_right(self._first, page) - 1
+        server = self.server_of(page)
         return f"http://s{server}.test{_target(page - self._first[server])}"
 
     def _tarpit(self, target: str) -> list[str]:
