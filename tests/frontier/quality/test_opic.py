@@ -21,18 +21,20 @@ def links(*urls):
 def test_a_seed_has_1_and_hands_85_percent_of_it_to_its_links_in_equal_parts():
     opic = Opic()
     assert opic.seeds([A, B]) == [1.0, 1.0]
-    # each of the three is paid 0.15 by the virtual page, and B holds its own 1
+    # B holds its own 1 besides; C and D are paid nothing by the virtual page before they are read
     assert opic.page(A, links(B, C, D, C)) == pytest.approx(
-        [1 + 0.85 / 3, 0.15 + 0.85 / 3, 0.15 + 0.85 / 3, 0.15 + 0.85 / 3]
+        [1 + 0.85 / 3, 0.85 / 3, 0.85 / 3, 0.85 / 3]
     )
     assert opic.importance(A) == 1.0
-    assert opic.virtual == pytest.approx(0.15 - 2 * 0.15)
+    assert opic.virtual == pytest.approx(0.15)
+    opic.page(C, [])
+    assert opic.importance(C) == pytest.approx(0.15 + 0.85 / 3)
 
 
 def test_links_of_a_page_to_itself_get_nothing():
     opic = Opic()
     opic.seeds([A])
-    assert opic.page(A, links(A, B)) == pytest.approx([0.0, 0.15 + 0.85])
+    assert opic.page(A, links(A, B)) == pytest.approx([0.0, 0.85])
 
 
 def test_a_page_without_links_gives_all_to_the_virtual_page():
@@ -53,7 +55,7 @@ def test_a_page_fetched_again_passes_on_what_came_back_to_it():
     opic.page(A, [])
     back = 0.85 * cash
     assert opic.importance(A) == pytest.approx(1 + back)
-    assert dict(opic.due())[C] == pytest.approx(cash + 0.85 * back / 2)
+    assert dict(opic.due())[C] == pytest.approx(0.85 / 2 + 0.85 * back / 2)
 
 
 def test_waiting_urls_that_gain_by_pages_read_again_are_due_once():
@@ -66,8 +68,8 @@ def test_waiting_urls_that_gain_by_pages_read_again_are_due_once():
     # C holds as much as A has got since: A is read again, and of its links only D still waits.
     opic.page(C, links(A))
     told = dict(opic.due())
-    first = 0.15 + 0.85 / 3
-    assert told == {D: pytest.approx(first + 0.85 * (2 * 0.85 * first) / 3)}
+    first = 0.85 / 3
+    assert told == {D: pytest.approx(first + 0.85 * (2 * 0.85 * (0.15 + first)) / 3)}
     assert dict(opic.due()) == {}
 
 
@@ -78,7 +80,7 @@ def test_a_page_that_grows_little_by_little_is_read_again_when_it_is_the_richest
     opic.page(A, [])
     opic.page(B, links(C))
     opic.page(small[0], links(A))  # A has 0.85 at once, B 0.085 a page
-    before = dict(opic.due()).get(C, 0.15 + 0.85)
+    before = dict(opic.due()).get(C, 0.85)
     others = [f"http://x/{n}" for n in range(9)]
     for n, page in enumerate(small[1:], 1):
         opic.page(page, links(B, *others))

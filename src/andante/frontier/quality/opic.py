@@ -20,13 +20,14 @@ class Opic:
 
     A seed starts with a cash of 1. When a page is read, its cash is added to its history; 0.85 of it is split in equal parts over
     its links, and the *virtual page*, to which every page links, has the rest. A page without links gives all to the virtual page. The
-    virtual page, which links to every page, pays 0.15 to each URL when it is first met. Cash is neither made nor lost: what the
+    virtual page, which links to every page, pays 0.15 to each page, seeds left out, when it is first read. Cash is neither made nor lost: what the
     pages hold and the balance of the virtual page add up to the number of seeds.
 
     The source reads the richest page next, as often as it is the richest. So does this, with the difference that a page is
     fetched once, and read again from memory: after each fetch those already fetched that hold as much as the fetched page did.
 
-    The worth of a URL that waits is the cash it holds: its PageRank (1 in the mean) by the links met so far.
+    The worth of a URL that waits is the cash it holds, all of which came by links: its PageRank (1 in the mean) by the links met so far,
+    less the 0.15 that every page has. What no page but one like itself links to is worth next to nothing, however many there are of it.
     """
 
     wants_text = False
@@ -41,12 +42,14 @@ class Opic:
         self._rich: list[tuple[float, int]] = []  # heap of pages read: (-cash when listed, number)
         self._listed = array("d")  # that cash, by number; 0: not listed, other entries are stale
         self._touched: set[int] = set()
+        self._seeds: set[int] = set()
 
     def seeds(self, urls: Sequence[str]) -> list[float]:
         """Give each a cash of 1, in the place of what the virtual page pays."""
         known = len(self._graph)
         numbers = [self._number(url, 1.0) for url in urls]
         self.virtual += len(self._graph) - known
+        self._seeds.update(range(known, len(self._graph)))
         return self._graph.tell(numbers, self._cash)
 
     def page(self, url: str, found: Sequence[Found], *, text: str = "") -> list[float]:
@@ -54,6 +57,9 @@ class Opic:
         del text
         page = self._number(url)
         links = [self._number(link.url) for link in found]
+        if not self._graph.is_read(page) and page not in self._seeds:
+            self._cash[page] += 1 - DAMPING
+            self.virtual -= 1 - DAMPING
         self._graph.add(page, links)
         cash = self._cash[page]
         self._read(page)
@@ -75,7 +81,7 @@ class Opic:
         number = self._number(url)
         return self._history[number] + self._cash[number]
 
-    def _number(self, url: str, paid: float = 1 - DAMPING) -> int:
+    def _number(self, url: str, paid: float = 0.0) -> int:
         number = self._graph.number(url)
         if number == len(self._cash):
             self._cash.append(paid)
