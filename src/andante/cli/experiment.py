@@ -14,8 +14,8 @@ EXPERIMENTS = {
     "pid": "a set-point in pages a minute: source 1's controller, ours, and others",
     "limit": "how many connections to a server: source 2's rule, ours, and others",
     "backoff": "servers that refuse: ours, and others",
-    "protocol": "HTTP/1.0, persistent and pipelined connections, and how many (source 5; a minute or two)",
-    "policies": "which server next: source 5's policies, and an upper bound (ten minutes)",
+    "protocol": "HTTP/1.0, persistent and pipelined connections, and how many (source 5; two or three minutes)",
+    "policies": "which server next: source 5's policies, and an upper bound (a quarter of an hour)",
 }
 
 _RUN = {

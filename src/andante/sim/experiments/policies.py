@@ -94,7 +94,7 @@ class Crawled(NamedTuple):
 
 
 def run(*, seed: int = 1, seeds: int = 5, size: Size | None = None) -> Result:
-    """Run the experiment with so many seeds, ``seed`` the first: at full size some ten minutes, on two processors."""
+    """Run the experiment with so many seeds, ``seed`` the first: at full size a quarter of an hour, on two processors."""
     jobs = [
         (speed, each, size or Size()) for speed, each in product(SPEEDS, range(seed, seed + seeds))
     ]
