@@ -6,6 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from andante.frontier import Block, Frontier
 from andante.frontier.block import decode_links, encode_links
+from andante.frontier.policy import QualityFirst
 
 
 class Disk:
@@ -396,3 +397,47 @@ def test_new_links_of_a_server_do_not_wait_for_its_retries():
     assert frontier.wakeup() == 100.0
     frontier.offer(urls("a", 2), depth=0)
     assert frontier.open_visit(1.0) is server
+
+
+# Blocks that are done before those in front of them
+
+
+def test_urls_that_wait_behind_a_block_that_is_gone_from_the_disk():
+    """Its last URL was tried again, and ended after the block had left memory; nothing of it is read any more."""
+    disk = Disk()
+    frontier = Frontier(disk.load, resident_max=0)
+    frontier.offer(urls("a", 1_069), depth=0)
+    server = frontier.open_visit(0.0)
+    for _ in range(1_063):
+        frontier.finish(frontier.take(server, 0.0))
+    frontier.retry(frontier.take(server, 0.0), 9.0, attempts=1)
+    frontier.close_visit(server)
+    disk.commit(frontier)
+    server = frontier.open_visit(9.0)
+    frontier.finish(frontier.take(server, 9.0))
+    disk.commit(frontier)
+    assert [frontier.take(server, 9.0).url for _ in range(5)] == urls("a", 1_069)[1_064:]
+
+
+def test_urls_that_wait_in_front_of_a_block_that_is_done():
+    """The only URL of the last block became worth more, and was fetched first."""
+    disk, found = Disk(), urls("a", 1_066)
+    frontier = Frontier(disk.load, policy=QualityFirst(), rescores=True)
+    frontier.offer(found[:1_065], depth=0, scores=[0.5] * 1_065)
+    frontier.rescore(found[1_064], 0.9)
+    server = frontier.open_visit(0.0)
+    best = frontier.take(server, 0.0)
+    assert best.url == found[1_064]
+    frontier.finish(best)
+    disk.commit(frontier)
+    frontier.offer(found[1_065:], depth=0, scores=[0.5])
+    assert drain_visited(frontier, server) == found[:1_064] + found[1_065:]
+
+
+def drain_visited(frontier, server):
+    """Take all that waits for a server; return the URLs."""
+    found = []
+    while task := frontier.take(server, 0.0):
+        found.append(task.url)
+        frontier.finish(task)
+    return found

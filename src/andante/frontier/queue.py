@@ -91,6 +91,8 @@ class Chain(msgspec.Struct, eq=False, gc=False):
     """URLs in it that have not been taken."""
     first: Block | None = None
     last: Block | None = None
+    is_closed: bool = False
+    """The last block takes no more, though it is not full."""
     at: int = 0
     """The next URL of the first block."""
     moved_in: dict[tuple[int, int], Block] | None = None
@@ -101,17 +103,20 @@ class Chain(msgspec.Struct, eq=False, gc=False):
     @property
     def is_over(self) -> bool:
         """Nothing waits, and nothing will be added to its blocks."""
-        return not self.waiting and (self.last is None or self.last.is_full)
+        return not self.waiting and not self._takes_more
+
+    @property
+    def _takes_more(self) -> bool:
+        return self.last is not None and not self.last.is_full and not self.is_closed
 
     def append(self, link: Link, number: Callable[[], int]) -> Block:
         """Add a URL at the end; return its block."""
-        block = self.last
-        if block is None or block.is_full:
-            block = Block(number(), bytes((self.grade,)))
-            self.put(block)
-        block.append(link)
+        if not self._takes_more:
+            self.put(Block(number(), bytes((self.grade,))))
+        assert self.last is not None
+        self.last.append(link)
         self.waiting += 1
-        return block
+        return self.last
 
     def put(self, block: Block) -> None:
         """Add a block at the end."""
@@ -120,6 +125,7 @@ class Chain(msgspec.Struct, eq=False, gc=False):
         else:
             self.last.next = block
         self.last = block
+        self.is_closed = False
 
     def take(self, read: Read) -> tuple[Block, int, Link]:
         """Take the first URL that waits; there must be one."""
@@ -130,9 +136,7 @@ class Chain(msgspec.Struct, eq=False, gc=False):
             return moved, index, moved.load(read)[index]
         while True:
             assert self.first is not None
-            block = self.first
-            links = block.load(read)
-            done = block.done
+            block, done = self.first, self.first.done
             while self.at < block.size:
                 index = self.at
                 self.at += 1
@@ -141,7 +145,8 @@ class Chain(msgspec.Struct, eq=False, gc=False):
                 if self.moved_out and (block.number, index) in self.moved_out:
                     self.moved_out.discard((block.number, index))
                     continue
-                return block, index, links[index]
+                # Read only now: a block of which nothing waits may be gone from the disk.
+                return block, index, block.load(read)[index]
             self.first = block.next
             if self.first is None:
                 self.last = None
@@ -164,11 +169,12 @@ class Chain(msgspec.Struct, eq=False, gc=False):
         self.moved_in[block.number, index] = block
 
     def close(self, block: Block) -> None:
-        """A block is done, and away: nothing may be added to it."""
-        if block is self.last:  # then all before it have been taken too
-            self.first = self.last = None
+        """A block is done, and away: nothing may be added to it. URLs of blocks before it may still wait, as its own may have moved out."""
+        if block is self.last:
+            self.is_closed = True
+        if self.is_over:  # nor need memory hold them
+            self.first = self.last = self.moved_out = None
             self.at = 0
-            self.moved_out = None
 
 
 class UrlQueue:
