@@ -388,6 +388,20 @@ def test_what_a_server_has_asked_for_stays():
     assert a.origin_pace.delay == 30.0
 
 
+def test_a_server_cools_under_a_slower_rate_too():
+    frontier = Frontier(Disk().load, set_point=60)
+    frontier.offer(urls("a", 2), depth=0)
+    a = frontier.open_visit(0.0)
+    frontier.change_rates(lambda _: 20.0, 0.0)
+    a.origin_pace.on_sent(0.0)
+    frontier.close_visit(a)
+    assert frontier.open_visit(500.0) is a
+    frontier.close_visit(a)
+    frontier.cool(a)
+    assert a.warm is None
+    assert a.origin_pace.set_point == 20.0
+
+
 def test_new_links_of_a_server_do_not_wait_for_its_retries():
     frontier = Frontier(Disk().load)
     frontier.offer(urls("a", 1), depth=0)

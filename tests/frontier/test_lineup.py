@@ -98,6 +98,16 @@ def test_outdated_entries_are_swept_out():
     assert len(names(line, 0.0)) == 10
 
 
+def test_what_is_remembered_for_the_patience_is_bounded():
+    line, waits = lineup(patience=10.0**9), Item("waits", -1.0)
+    line.put(waits, 0.0)
+    for turn in range(2_000):
+        line.put(Item("a"), float(turn))
+        assert line.pop(float(turn)).name == "a"
+    assert len(line._longest) < 200
+    assert line.first(2.0**31) is waits
+
+
 class LineupMachine(RuleBasedStateMachine):
     """Against a plain list."""
 

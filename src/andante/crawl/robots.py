@@ -47,9 +47,9 @@ class RobotsBook:
         """Return the URL to fetch now for the server's robots.txt; after a redirect it may be another server's."""
         return self._reading(server).url
 
-    def is_at(self, server: Server, other: Server) -> bool:
-        """Tell whether the server's robots.txt is to be asked for at another one, or itself."""
-        return urls.origin(self.url(server)) == other.key
+    def has_moved(self, server: Server) -> bool:
+        """Tell whether the server's robots.txt is to be asked for at another server."""
+        return urls.origin(self.url(server)) != server.key
 
     def send(self, server: Server) -> None:
         """The server's robots.txt has moved to another server, which is asked for it at its next visit, at its own pace."""

@@ -427,6 +427,8 @@ def retry_after(response: Response, wall: float) -> float:
     value = next(
         (value for name, value in response.headers if name.lower() == b"retry-after"), b""
     ).strip()
+    if not value:
+        return 0.0
     if value.isdigit():
         return min(float(value), _HOLD_MAX)
     try:

@@ -190,10 +190,10 @@ class Visitor:
             and not self._state.frontier.is_absent(server)
             and self._may_go_on(connection, server)
         ):
-            if self._robots.is_at(server, server):
-                await self._read_robots(server, connection, of=server)
-            else:
+            if self._robots.has_moved(server):
                 self._robots.send(server)
+            else:
+                await self._read_robots(server, connection, of=server)
 
     async def _read_robots(self, server: Server, connection: Connection, *, of: Server) -> bool:
         """Ask a server for its robots.txt, or for another one's that has moved there; tell whether that was answered."""

@@ -137,6 +137,7 @@ class Frontier(ServerQueue):
         is as in `Link`.
         """
         added = 0
+        grown: dict[Server, None] = {}  # in order
         grades = (
             repeat(USUAL) if scores is None or not self._policy.by_score else map(grade_of, scores)
         )
@@ -156,6 +157,8 @@ class Frontier(ServerQueue):
             if self._waiting is not None:
                 self._waiting[fingerprint] = _Place(server, block, block.size - 1, grade)
             added += 1
+            grown[server] = None
+        for server in grown:
             self.changed(server)
         self.queued += added
         self._resident += added

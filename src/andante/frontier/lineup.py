@@ -88,7 +88,7 @@ class Lineup(Generic[Item]):
                 self._make_ready(item)
         while self._longest:
             ready_at, item = self._longest[0]
-            if item.entry and item.order is not None and item.ready_at == ready_at:
+            if _waits(ready_at, item):
                 if ready_at < now - self._patience:
                     return item
                 break
@@ -115,19 +115,11 @@ class Lineup(Generic[Item]):
             heappop(self._later)
         return self._later[0][0] if self._later else inf
 
-    def clear(self) -> None:
-        """Let none wait."""
-        for _, number, item in self._later + self._ready:
-            if item.entry == number:
-                item.entry = 0
-        self._later.clear()
-        self._ready.clear()
-        self._longest.clear()
-        self._count = 0
-
     def _make_ready(self, item: Item) -> None:
         self._rise(item, -self._rank(item))
         if self._patience < inf:
+            if len(self._longest) > 2 * self._count + _SLACK:
+                self._longest = deque(entry for entry in self._longest if _waits(*entry))
             self._longest.append((item.ready_at, item))
 
     def _rise(self, item: Item, order: float) -> None:
@@ -143,3 +135,8 @@ class Lineup(Generic[Item]):
             heap[:] = [entry for entry in heap if entry[2].entry == entry[1]]
             heapify(heap)
         heappush(heap, (key, number, item))
+
+
+def _waits(since: float, item: Waiting) -> bool:
+    """Tell whether one that became ready at a time waits since then."""
+    return bool(item.entry) and item.order is not None and item.ready_at == since

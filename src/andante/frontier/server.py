@@ -40,18 +40,18 @@ class Terms:
         """When the crawl went on with servers that may have been asked until then."""
         self.estimates = estimates
         self.turn = turn or maxsize
-        self._delay = delay
+        self.delay = delay
         self._per_server = per_server
 
     def pace(self, key: str) -> Pace:
         """Return the pace of a server that is to be asked."""
-        pace = Pace(set_point=self.rate_of(key), delay=self._delay)
+        pace = Pace(set_point=self.rate_of(key), delay=self.delay)
         pace.hold(self.started + pace.pause)
         return pace
 
     def address(self, key: str) -> Address:
         """Return an address of its own for a server."""
-        return Address(Pace(set_point=self.rate_of(key), delay=self._delay), self._per_server)
+        return Address(Pace(set_point=self.rate_of(key), delay=self.delay), self._per_server)
 
 
 class Address:

@@ -48,7 +48,7 @@ class ServerQueue:
             delay=delay,
             per_server=per_server,
             estimates=self._estimates,
-            turn=getattr(policy, "turn", None),
+            turn=policy.turn,
         )
         self.servers: dict[str, Server] = {}
         self._met: Lineup[Server | Address] = Lineup(self._rank, patience=patience)
@@ -141,7 +141,7 @@ class ServerQueue:
     def cool(self, server: Server) -> None:
         """The server was not asked for a while: forget what is only of use where it was, unless others share its address or it has a delay of its own."""
         address = server.address
-        is_plain = address.shared is None and server.pause <= self._terms.pause
+        is_plain = address.shared is None and server.origin_pace.delay <= self._terms.delay
         if is_plain and not server.visits and server.next_time <= self._now:
             self._addresses.pop(address.key, None)
             server.cool()
@@ -246,7 +246,7 @@ class ServerQueue:
         """Tell whether a server that was never visited comes before the first of the others."""
         if self._patience < inf and min(new.ready_at, met.ready_at) < now - self._patience:
             return new.ready_at < met.ready_at
-        estimates = self._estimates
+        estimates = self._estimates  # for this comparison, what servers do on average counts
         usual, estimates.new = estimates.new, estimates.crawl
         order = -self._policy.rank(new)
         estimates.new = usual
