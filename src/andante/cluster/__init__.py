@@ -1,0 +1,1 @@
+"""Who does it: equal nodes that share a crawl."""
