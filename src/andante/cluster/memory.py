@@ -157,7 +157,7 @@ class Memory:
         log.entries = [Entry(epoch, part.fingerprints, part.entry)] if part.count else []
         return True
 
-    def _heard(self, part: Heard, epoch: int) -> None:
+    def _heard(self, part: Heard, epoch: int) -> object:
         self.gifts.get(epoch, {}).pop(part.server, None)
         mail = self.mail.get(epoch, {})
         if part.server in mail:
@@ -165,6 +165,7 @@ class Memory:
                 del mail[part.server]
             else:
                 mail[part.server] = max(mail[part.server], part.length)
+        return None
 
     def give(self, server: str, to: int) -> None:
         """Let a server go to a node or to the pool."""
