@@ -105,7 +105,13 @@ class Own(msgspec.Struct, frozen=True, tag="O", array_like=True):
     server: str
 
 
-Part = Links | Ended | Keep | Give | Take | Rewrite | Heard | Own
+class Known(msgspec.Struct, frozen=True, tag="N", array_like=True):
+    """After the store has lost its data: URLs that were seen, whatever their servers. Answer: none."""
+
+    fingerprints: bytes
+
+
+Part = Links | Ended | Keep | Give | Take | Rewrite | Heard | Own | Known
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -158,7 +164,10 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Mail(msgspec.Struct, frozen=True, array_like=True):
-    """Entries that others appended to the log of one of the node's servers; repeated in each answer until `Heard`."""
+    """Entries of the log of one of the node's servers, from the first that another node appended on; repeated in each answer until `Heard`.
+
+    Those that the node has read already may be among them.
+    """
 
     server: str
     start: int

@@ -16,6 +16,7 @@ from andante.cluster.exchange import (
     Heard,
     Joined,
     Keep,
+    Known,
     Links,
     LostError,
     Mail,
@@ -92,6 +93,9 @@ class Memory:
             return self._take(part, epoch)
         if isinstance(part, Heard):
             return self._heard(part, epoch)
+        if isinstance(part, Known):
+            self.seen.update(unpack(part.fingerprints))
+            return None
         if isinstance(part, Own):
             return self._own(part, epoch)
         log = self.logs.get(part.server)
@@ -117,7 +121,7 @@ class Memory:
             if log.owner == POOL:
                 if self.settled:
                     self.pool.setdefault(part.server)
-            elif log.owner != epoch and part.server not in self.gifts.get(log.owner, ()):
+            elif log.owner != epoch:
                 self.mail.setdefault(log.owner, {}).setdefault(part.server, len(log.entries))
             log.entries.append(Entry(epoch, part.fingerprints, part.entry, bytes(fresh)))
             log.waiting += sum(fresh)
