@@ -260,8 +260,19 @@ class Store(Protocol):
         """Return entries of a server's log from number ``start`` on, at most ``count``; fewer: there are no more."""
         ...
 
-    async def bury(self, epoch: int, *, to: int = POOL) -> None:
-        """End an epoch: nothing that it says counts from now on, and its servers go to the pool, or to another node. May be called again, and by several nodes."""
+    async def bury(self, epoch: int, *, to: int = POOL, count: int | None = None) -> bool:
+        """End an epoch: nothing that it says counts from now on, and its servers go to the pool, or to another node.
+
+        May be called again, and by several nodes at once.
+
+        Args:
+            epoch: of the node that is dead.
+            to: epoch of the node that gets its servers.
+            count: only if the count of its beats (`Node.count`) is this still, in one step with its end.
+
+        Returns:
+            Whether its epoch is over.
+        """
         ...
 
     async def settle(self) -> None:

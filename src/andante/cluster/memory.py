@@ -29,7 +29,7 @@ from andante.cluster.exchange import (
     Take,
     Totals,
 )
-from andante.frontier.seen import unpack
+from andante.frontier.seen import WIDTH, unpack
 
 
 class _Log:
@@ -87,27 +87,34 @@ class Memory:
 
     def do(self, part: Part, epoch: int) -> object:
         """Carry out a part of a node's report; return its answer."""
-        if isinstance(part, Links):
-            return self._links(part, epoch)
-        if isinstance(part, Take):
-            return self._take(part, epoch)
-        if isinstance(part, Heard):
-            return self._heard(part, epoch)
-        if isinstance(part, Known):
-            self.seen.update(unpack(part.fingerprints))
-            return None
-        if isinstance(part, Own):
-            return self._own(part, epoch)
-        log = self.logs.get(part.server)
-        if log is None or log.owner != epoch:
-            return False
-        if isinstance(part, Ended):
-            self._ended(log, part, epoch)
-        elif isinstance(part, Keep):
-            log.state, log.kept_at = part.state, self.clock()
-        elif isinstance(part, Give):
-            self.give(part.server, part.to)
-        return self._rewrite(log, part, epoch) if isinstance(part, Rewrite) else True
+        match part:
+            case Links():
+                answer: object = self._links(part, epoch)
+            case Take():
+                answer = self._take(part, epoch)
+            case Heard():
+                answer = self._heard(part, epoch)
+            case Own():
+                answer = self._own(part, epoch)
+            case Known():
+                answer = self.seen.update(unpack(part.fingerprints))
+            case Ended() | Keep() | Give() | Rewrite():
+                log = self.logs.get(part.server)
+                answer = log is not None and log.owner == epoch and self._as_owner(log, part, epoch)
+        return answer
+
+    def _as_owner(self, log: _Log, part: Ended | Keep | Give | Rewrite, epoch: int) -> bool:
+        match part:
+            case Ended():
+                log.entries.append(Entry(epoch, part.fingerprints))
+                log.waiting -= len(part.fingerprints) // WIDTH
+            case Keep():
+                log.state, log.kept_at = part.state, self.clock()
+            case Give():
+                self.give(part.server, part.to)
+            case Rewrite():
+                return self._rewrite(log, part, epoch)
+        return True
 
     def _links(self, part: Links, epoch: int) -> Marked:
         log = self.log(part.server)
@@ -134,10 +141,6 @@ class Memory:
             log.owner = epoch
             self.pool.pop(part.server, None)
         return log.owner == epoch
-
-    def _ended(self, log: _Log, part: Ended, epoch: int) -> None:
-        log.entries.append(Entry(epoch, part.fingerprints))
-        log.waiting -= sum(1 for _ in unpack(part.fingerprints))
 
     def _take(self, part: Take, epoch: int) -> list[Grant]:
         grants: list[Grant] = []
@@ -251,16 +254,20 @@ class MemoryStore:
         log = self._memory.logs.get(server)
         return log.entries[start : start + count] if log is not None else []
 
-    async def bury(self, epoch: int, *, to: int = POOL) -> None:
+    async def bury(self, epoch: int, *, to: int = POOL, count: int | None = None) -> bool:
         """End an epoch."""
         self._check()
         memory = self._memory
+        node = memory.nodes.get(epoch)
+        if node is not None and count not in (None, node.count):
+            return False
         memory.buried.add(epoch)
         for server, log in memory.logs.items():
             if log.owner == epoch:
                 memory.give(server, to)
         for table in (memory.nodes, memory.tokens, memory.mail, memory.gifts, memory.answered):
             table.pop(epoch, None)
+        return True
 
     async def settle(self) -> None:
         """All nodes have said what they hold."""
