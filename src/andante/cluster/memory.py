@@ -87,9 +87,10 @@ class Memory:
 
     def do(self, part: Part, epoch: int) -> object:
         """Carry out a part of a node's report; return its answer."""
+        answer: object = None
         match part:
             case Links():
-                answer: object = self._links(part, epoch)
+                answer = self._links(part, epoch)
             case Take():
                 answer = self._take(part, epoch)
             case Heard():
@@ -97,7 +98,7 @@ class Memory:
             case Own():
                 answer = self._own(part, epoch)
             case Known():
-                answer = self.seen.update(unpack(part.fingerprints))
+                self.seen.update(unpack(part.fingerprints))
             case Ended() | Keep() | Give() | Rewrite():
                 log = self.logs.get(part.server)
                 answer = log is not None and log.owner == epoch and self._as_owner(log, part, epoch)
