@@ -172,7 +172,9 @@ class Never:
 
     def decide(self, epoch: int, loads: Mapping[int, Load], *, waiting: int, pool: int) -> Move:
         """See `Balance.decide`."""
-        return Move(take=ceil(waiting / len(loads))) if pool and not loads[epoch].waiting else Move()
+        return (
+            Move(take=ceil(waiting / len(loads))) if pool and not loads[epoch].waiting else Move()
+        )
 
 
 def shares(loads: Mapping[int, Load], waiting: int) -> dict[int, float]:

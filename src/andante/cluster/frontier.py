@@ -105,5 +105,3 @@ class SharedFrontier(Frontier):
 
     def _admit(self, key: str, fingerprint: bytes, link: Link, grade: int) -> None:
         self._found(key, fingerprint, link, grade)
-
-

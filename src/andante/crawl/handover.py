@@ -144,9 +144,7 @@ class Handover:
 
     def _arrive(self, grant: Grant, waiting: dict[bytes, tuple[Link, int]]) -> None:
         """Queue what waits for a server, with what came with it."""
-        luggage = (
-            msgspec.msgpack.decode(grant.state, type=Luggage) if grant.state else Luggage()
-        )
+        luggage = msgspec.msgpack.decode(grant.state, type=Luggage) if grant.state else Luggage()
         now, job = self._state.now(), self._state.job
         server = self._frontier.server(grant.server)
         pace = server.origin_pace
