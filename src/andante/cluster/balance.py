@@ -219,9 +219,10 @@ def choose(servers: Iterable[tuple[str, int, bool]], urls: int) -> list[str]:
         servers: key, URLs that wait, and whether it is being visited; in the order in which they will be reached.
         urls: to give.
     """
-    last_first = sorted(reversed(list(servers)), key=lambda server: server[2])
+    last_first = list(servers)
+    last_first.reverse()
     chosen: list[str] = []
-    for key, waiting, _ in last_first:
+    for key, waiting, _ in sorted(last_first, key=lambda server: server[2]):
         if 0 < waiting <= urls:
             chosen.append(key)
             urls -= waiting
