@@ -7,6 +7,7 @@ from functools import partial
 from itertools import count
 
 import pytest
+import uvloop
 from kazoo.client import KazooClient
 
 from andante.cluster.exchange import UnreachableError
@@ -35,7 +36,7 @@ class InMemory:
 class AtZooKeeper:
     """Clients of a ZooKeeper."""
 
-    run = staticmethod(asyncio.run)
+    run = staticmethod(uvloop.run)
 
     def __init__(self, address):
         self.address = address
@@ -80,6 +81,10 @@ async def until(condition, within=20.0):
 async def confirmed(members):
     await members.confirm()
     return True
+
+
+async def nobody(members):
+    return await members.present() == frozenset()
 
 
 def test_who_enters_is_present_for_all_until_it_leaves(world):
@@ -175,9 +180,6 @@ def test_who_has_left_does_not_come_back_with_another_session(world):
         await until(lambda: nobody(members))
         await members.close()
 
-    async def nobody(members):
-        return await members.present() == frozenset()
-
     world.run(main())
 
 
@@ -189,6 +191,38 @@ def test_to_enter_is_tried_again_by_confirming(world):
             await members.enter(1, "one")
         await until(lambda: confirmed(members))
         assert await members.present() == {1}
+        await members.close()
+
+    world.run(main())
+
+
+def test_who_asks_nothing_for_long_is_gone_until_it_confirms(world):
+    async def main():
+        silent, speaking = await world.join(), await world.join()
+        await silent.enter(1, "one")
+        await speaking.enter(2, "two")
+
+        async def is_alone():
+            await speaking.confirm()
+            return await speaking.present() == {2}
+
+        await until(is_alone)
+        await until(lambda: confirmed(silent))
+        assert await speaking.present() == {1, 2}
+        await silent.close()
+        await speaking.close()
+
+    world.run(main())
+
+
+def test_who_leaves_while_it_confirms_has_left(world):
+    async def main():
+        members = await world.join()
+        await members.enter(1, "one")
+        await world.end_session(members)
+        await until(lambda: nobody(members))
+        await asyncio.gather(members.confirm(), members.leave())
+        assert await members.present() == frozenset()
         await members.close()
 
     world.run(main())
