@@ -29,10 +29,13 @@ class SharedFrontier(Frontier):
         read: reads the links of a stored block.
         found: takes the links that may be new.
         recent: fingerprints of URLs met lately.
+        ended: URLs that this node has ended before.
         options: those of `Frontier`.
     """
 
-    def __init__(self, read: Read, *, found: Found, recent: Recent, **options: Any) -> None:
+    def __init__(
+        self, read: Read, *, found: Found, recent: Recent, ended: int = 0, **options: Any
+    ) -> None:
         super().__init__(read, **options)
         self._found = found
         self._recent = recent
@@ -44,13 +47,12 @@ class SharedFrontier(Frontier):
         self.claim: Callable[[Server, str], None] = lambda _, __: None
         """Asks for what the server cannot be visited without: an IP address, by `ADDRESS` and its text, or another server."""
         self._gone: list[Block] = []
-        self.in_all = 0
-        """URLs that the crawl has met, all nodes together."""
+        self._done = ended
 
     @property
     def known(self) -> int:
-        """URLs met by all nodes, as far as is known here."""
-        return self.in_all
+        """URLs that were this node's at their end, or are now."""
+        return self._done + self.queued + len(self._in_hand)
 
     def take(self, server: Server, now: float) -> Task | None:
         """Take the next URL of a visited server."""
@@ -149,6 +151,7 @@ class SharedFrontier(Frontier):
         self._in_hand.pop((task.block.number, task.index), None)
         if self.servers.get(server.key) is server:
             super().finish(task)
+            self._done += 1
             self._ended.setdefault(server.key, bytearray()).extend(urls.fingerprint(task.url))
 
     def note(self, key: str, fingerprints: bytes) -> None:

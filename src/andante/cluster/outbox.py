@@ -206,9 +206,9 @@ class Outbox:
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Links | Ended).decode
+_decoder: msgspec.msgpack.Decoder[Links | Ended] = msgspec.msgpack.Decoder(Links | Ended)
 
 
 def decode(data: bytes) -> Links | Ended:
     """Unpack a part that a commit has kept."""
-    return _decode(data)
+    return _decoder.decode(data)

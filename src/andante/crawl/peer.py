@@ -27,12 +27,10 @@ from andante.cluster.exchange import (
     Joined,
     Keep,
     Known,
-    Links,
     LostError,
     Marked,
     Node,
     Own,
-    Part,
     Rewrite,
     Store,
     Take,
@@ -358,7 +356,6 @@ class Peer:
         self._share(beats)
         self._allow(beats)
         before, self._totals = self._totals, answer.totals
-        self._frontier.in_all = answer.totals.known
         self._is_over = (
             before is not None
             and not answer.totals.waiting

@@ -68,21 +68,25 @@ class State:
         self.chance = chance
         self.stats = Stats.from_dict(job.stats)
         self.frontier: Frontier
-        options: dict[str, Any] = dict(
-            policy=policy,
-            patience=inf if settings.max_wait is None else settings.max_wait,
-            rescores=quality is not None and quality.rescores,
-            set_point=settings.rate,
-            delay=settings.delay,
-            per_server=1 if settings.per_server == "auto" else settings.per_server,
-            per_address=settings.per_ip,
-            pipelined=settings.pipeline > 1,
-        )
+        options: dict[str, Any] = {
+            "policy": policy,
+            "patience": inf if settings.max_wait is None else settings.max_wait,
+            "rescores": quality is not None and quality.rescores,
+            "set_point": settings.rate,
+            "delay": settings.delay,
+            "per_server": 1 if settings.per_server == "auto" else settings.per_server,
+            "per_address": settings.per_ip,
+            "pipelined": settings.pipeline > 1,
+        }
         if outbox is None:
             self.frontier = Frontier(job.load, **options)
         else:
             self.frontier = SharedFrontier(
-                job.load, found=outbox.found, recent=Recent(settings.recent), **options
+                job.load,
+                found=outbox.found,
+                recent=Recent(settings.recent),
+                ended=self.stats.ended,
+                **options,
             )
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None
         self.total = Pace(set_point=settings.total_rate)

@@ -74,7 +74,7 @@ class ServerQueue:
             self.met += 1
         return server
 
-    def reach(self, server: Server, key: str) -> Server | None:  # noqa: ARG002
+    def reach(self, server: Server, key: str) -> Server | None:
         """Return another server that this one needs something of; None: it cannot be had now, and the server waits for it."""
         return self.server(key)
 
