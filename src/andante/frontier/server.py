@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 from sys import maxsize
+from typing import Any
 
 from andante.flow.pace import Pace
 from andante.frontier.estimate import Estimate, Estimates
@@ -60,7 +61,18 @@ class Address:
     Until a server's name is resolved it has an address of its own.
     """
 
-    __slots__ = ("entry", "key", "limit", "only", "order", "pace", "ready_at", "shared", "visits")
+    __slots__ = (
+        "entry",
+        "key",
+        "limit",
+        "line",
+        "only",
+        "order",
+        "pace",
+        "ready_at",
+        "shared",
+        "visits",
+    )
 
     def __init__(self, pace: Pace, limit: int) -> None:
         self.key = ""
@@ -74,6 +86,7 @@ class Address:
         """The server that is alone there."""
         self.shared: Lineup[Server] | None = None
         """Where there are several, those that wait."""
+        self.line: Lineup[Any] | None = None
         self.entry = 0
         self.ready_at = 0.0
         self.order: float | None = None
@@ -105,6 +118,7 @@ class Server(UrlQueue):
         "estimate",
         "given_up",
         "key",
+        "line",
         "order",
         "ready_at",
         "warm",
@@ -118,6 +132,7 @@ class Server(UrlQueue):
         """Why the crawl has given the server up; empty: it has not."""
         self.estimate: Estimate | None = None
         """What visits to it have taken; None: there was none."""
+        self.line: Lineup[Any] | None = None
         self.entry = 0
         self.ready_at = 0.0
         """When it is, or was last, ready to be visited."""
