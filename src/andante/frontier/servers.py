@@ -236,8 +236,11 @@ class ServerQueue:
         """Take the next one out of the line in which it stands."""
         met, new = self._met.first(now), self._new.first(now)
         if new is not None and (met is None or self._is_before(new, met, now)):
-            return self._new.pop(now)
-        return self._met.pop(now)
+            self._new.remove(new)
+            return new
+        if met is not None:
+            self._met.remove(met)
+        return met
 
     def _is_before(self, new: Server, met: Server | Address, now: float) -> bool:
         """Tell whether a server that was never visited comes before the first of the others."""
@@ -278,9 +281,10 @@ class ServerQueue:
         has_errand = server in self._errands
         if not has_errand and (not server.queued or server in self._absent):
             return inf
-        if server.visits >= server.limit:
+        warm = server.warm
+        if warm is not None and warm.visits >= server.limit:
             return inf
-        is_alone = server.warm is None or server.warm.address.shared is None
+        is_alone = warm is None or warm.address.shared is None
         ready = max(server.next_time if is_alone else server.own_time, self._now)
         if server.retries and len(server.retries) == server.queued and not has_errand:
             return max(ready, server.retries[0][0])
