@@ -210,3 +210,24 @@ class Walk:
 def test_who_may_be_visited_is_and_nobody_else(policy):
     for seed in range(60):
         Walk(seed, policy()).run(300)
+
+
+@pytest.mark.parametrize("addresses", [1, 3, 6])
+def test_nobody_waits_longer_than_the_patience(addresses):
+    """Also of those that share an address with others that wait."""
+    frontier = Frontier(lambda _: [], policy=QualityFirst(), patience=5.0)
+    frontier.offer([f"http://rich.example/{n}" for n in range(300)], depth=0, scores=[1.0] * 300)
+    poor = [f"http://{n}.example" for n in range(6)]
+    for key in poor:
+        frontier.offer([f"{key}/{n}" for n in range(3)], depth=0, scores=[0.0] * 3)
+    visited, now = dict.fromkeys(poor, 0.0), 0.0
+    while frontier.queued > 100:
+        server = frontier.open_visit(now)
+        if server.key in visited:
+            assert now - visited[server.key] < 6.0, "there is one visit in 0.1 s, and six servers"
+            visited[server.key] = now
+            frontier.bind(server, f"10.0.0.{poor.index(server.key) % addresses}", now)
+        frontier.finish(frontier.take(server, now))
+        now += 0.1
+        frontier.close_visit(server)
+    assert not any(frontier.server(key).queued for key in poor)

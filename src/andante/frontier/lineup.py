@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
+from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 
 _SLACK = 64
@@ -41,16 +41,24 @@ class Lineup(Generic[Item]):
     Args:
         rank: gives the rank of one that is ready. Among equals the first to be ready comes first.
         patience: seconds after which one that is ready comes before all of higher rank.
+        since: gives the time from which that counts, for one that is ready; unless given, when it was.
     """
 
-    __slots__ = ("_count", "_later", "_longest", "_patience", "_rank", "_ready")
+    __slots__ = ("_count", "_later", "_longest", "_patience", "_rank", "_ready", "_since")
 
-    def __init__(self, rank: Callable[[Item], float], *, patience: float = inf) -> None:
+    def __init__(
+        self,
+        rank: Callable[[Item], float],
+        *,
+        patience: float = inf,
+        since: Callable[[Item], float] = attrgetter("ready_at"),
+    ) -> None:
         self._rank = rank
+        self._since = since
         self._patience = patience
         self._later: list[tuple[float, int, Item]] = []
         self._ready: list[tuple[float, int, Item]] = []
-        self._longest: deque[tuple[float, Item]] = deque()  # those that are ready, in order
+        self._longest: list[tuple[float, int, Item]] = []  # those that are ready, by how long
         self._count = 0
 
     def __len__(self) -> int:
@@ -92,19 +100,20 @@ class Lineup(Generic[Item]):
     def first(self, now: float) -> Item | None:
         """Return the one to be chosen now; None when none is ready."""
         self._advance(now)
-        while self._longest:
-            ready_at, item = self._longest[0]
-            if self._has_waited(ready_at, item):
-                if ready_at < now - self._patience:
-                    return item
-                break
-            self._longest.popleft()
+        if self._patience < inf and self.oldest() < now - self._patience:
+            return self._longest[0][2]
         while self._ready:
             _, number, item = self._ready[0]
             if item.entry == number:
                 return item
             heappop(self._ready)
         return None
+
+    def oldest(self) -> float:
+        """Return since when the one waits that is ready for the longest time, where there is patience; infinity: none is ready."""
+        while self._longest and not self._has_waited(self._longest[0]):
+            heappop(self._longest)
+        return self._longest[0][0] if self._longest else inf
 
     def pop(self, now: float) -> Item | None:
         """Take the one to be chosen now out of the queue; None when none is ready."""
@@ -132,8 +141,9 @@ class Lineup(Generic[Item]):
         self._rise(item, -self._rank(item))
         if self._patience < inf:
             if len(self._longest) > 2 * self._count + _SLACK:
-                self._longest = deque(each for each in self._longest if self._has_waited(*each))
-            self._longest.append((item.ready_at, item))
+                self._longest = list(filter(self._has_waited, self._longest))
+                heapify(self._longest)
+            heappush(self._longest, (self._since(item), next(_numbers), item))
 
     def _rise(self, item: Item, order: float) -> None:
         """Put it among those that are ready."""
@@ -149,6 +159,7 @@ class Lineup(Generic[Item]):
             heapify(heap)
         heappush(heap, (key, number, item))
 
-    def _has_waited(self, since: float, item: Item) -> bool:
-        """Tell whether one that became ready here at a time waits since then."""
-        return item.line is self and item.order is not None and item.ready_at == since
+    def _has_waited(self, entry: tuple[float, int, Item]) -> bool:
+        """Tell whether one that is said to wait here since a time does."""
+        since, _, item = entry
+        return item.line is self and item.order is not None and self._since(item) == since

@@ -51,7 +51,7 @@ class ServerQueue:
             turn=policy.turn,
         )
         self.servers: dict[str, Server] = {}
-        self._met: Lineup[Server | Address] = Lineup(self._rank, patience=patience)
+        self._met: Lineup[Server | Address] = Lineup(self._rank, patience=patience, since=_since)
         self._new: Lineup[Server] = Lineup(policy.rank, patience=patience)
         self._addresses: dict[str, Address] = {}
         self._errands: dict[Server, list[Server]] = {}
@@ -244,8 +244,8 @@ class ServerQueue:
 
     def _is_before(self, new: Server, met: Server | Address, now: float) -> bool:
         """Tell whether a server that was never visited comes before the first of the others."""
-        if self._patience < inf and min(new.ready_at, met.ready_at) < now - self._patience:
-            return new.ready_at < met.ready_at
+        if self._patience < inf and min(_since(new), _since(met)) < now - self._patience:
+            return _since(new) < _since(met)
         estimates = self._estimates  # for this comparison, what servers do on average counts
         usual, estimates.new = estimates.new, estimates.crawl
         order = -self._policy.rank(new)
@@ -328,6 +328,14 @@ class ServerQueue:
         self._list(server)
         self._list_address(old)
         self._list_address(address)
+
+
+def _since(item: Server | Address) -> float:
+    """Return since when one that is ready has waited; an address does as long as any of its servers."""
+    if isinstance(item, Server):
+        return item.ready_at
+    assert item.shared is not None
+    return item.shared.oldest()
 
 
 def _unlist(item: Server | Address) -> None:
