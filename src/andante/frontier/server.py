@@ -42,6 +42,8 @@ class Terms:
         self.estimates = estimates
         self.turn = turn or maxsize
         self.delay = delay
+        self.given_up: dict[str, str] = {}
+        """Why servers were given up, by key: few are, and each attribute of a server counts where there are a million."""
         self._per_server = per_server
 
     def pace(self, key: str) -> Pace:
@@ -116,7 +118,6 @@ class Server(UrlQueue):
         "_terms",
         "entry",
         "estimate",
-        "given_up",
         "key",
         "line",
         "order",
@@ -128,8 +129,6 @@ class Server(UrlQueue):
         super().__init__()
         self.key = key
         """Scheme, host and port: ``https://example.org``."""
-        self.given_up = ""
-        """Why the crawl has given the server up; empty: it has not."""
         self.estimate: Estimate | None = None
         """What visits to it have taken; None: there was none."""
         self.line: Lineup[Any] | None = None
@@ -143,6 +142,15 @@ class Server(UrlQueue):
 
     def __repr__(self) -> str:
         return f"<Server {self.key}: {self.queued} queued, {self.visits} visits, next at {self.next_time:.3f}>"
+
+    @property
+    def given_up(self) -> str:
+        """Why the crawl has given the server up; empty: it has not."""
+        return self._terms.given_up.get(self.key, "")
+
+    @given_up.setter
+    def given_up(self, reason: str) -> None:
+        self._terms.given_up[self.key] = reason
 
     # When, and how many at once
 
