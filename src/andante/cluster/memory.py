@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from andante.cluster.exchange import (
+    ANSWER_MAX,
     POOL,
     Answer,
     BuriedError,
@@ -107,7 +109,7 @@ class Memory:
     def _as_owner(self, log: _Log, part: Ended | Keep | Give | Rewrite, epoch: int) -> bool:
         match part:
             case Ended():
-                log.entries.append(Entry(epoch, part.fingerprints))
+                log.entries.append(Entry(epoch, ended=part.fingerprints))
                 log.waiting -= len(part.fingerprints) // WIDTH
             case Keep():
                 log.state, log.kept_at = part.state, self.clock()
@@ -123,30 +125,34 @@ class Memory:
         for fingerprint in unpack(part.fingerprints):
             fresh.append(fingerprint not in self.seen)
             self.seen.add(fingerprint)
+        state, aged = b"", 0.0
         if log.owner == POOL and part.takes and self.settled and part.server not in self.pool:
             log.owner = epoch
+            state, aged = log.state, self._aged(log)
         if any(fresh):
             if log.owner == POOL:
                 if self.settled:
                     self.pool.setdefault(part.server)
             elif log.owner != epoch:
                 self.mail.setdefault(log.owner, {}).setdefault(part.server, len(log.entries))
-            log.entries.append(Entry(epoch, part.fingerprints, part.entry, bytes(fresh)))
+            log.entries.append(Entry(epoch, part.entry, b"" if all(fresh) else bytes(fresh)))
             log.waiting += sum(fresh)
             self.changes += 1
-        return Marked(log.owner, bytes(fresh), len(log.entries))
+        return Marked(log.owner, bytes(fresh), len(log.entries), state, aged)
 
     def _own(self, part: Own, epoch: int) -> bool:
         log = self.log(part.server)
         if log.owner == POOL:
             log.owner = epoch
             self.pool.pop(part.server, None)
+            if log.entries:
+                self.mail.setdefault(epoch, {})[part.server] = 0
         return log.owner == epoch
 
     def _take(self, part: Take, epoch: int) -> list[Grant]:
         grants: list[Grant] = []
         urls = 0
-        while self.pool and urls < part.urls and len(grants) < part.servers:
+        while self.settled and self.pool and urls < part.urls and len(grants) < part.servers:
             server = next(iter(self.pool))
             del self.pool[server]
             log = self.logs[server]
@@ -157,22 +163,35 @@ class Memory:
 
     def _grant(self, server: str) -> Grant:
         log = self.logs[server]
-        return Grant(server, log.waiting, log.state, self.clock() - log.kept_at)
+        return Grant(server, log.waiting, log.state, self._aged(log))
+
+    def _aged(self, log: _Log) -> float:
+        return self.clock() - log.kept_at if log.state else 0.0
+
+    def _mail(self, epoch: int) -> Iterator[Mail]:
+        left = ANSWER_MAX
+        for server, start in self.mail.get(epoch, {}).items():
+            entries = self.logs[server].entries[start : start + left]
+            yield Mail(server, start, entries)
+            left -= len(entries)
+            if not left:
+                break
 
     def _rewrite(self, log: _Log, part: Rewrite, epoch: int) -> bool:
-        if len(log.entries) != part.length or part.server in self.mail.get(epoch, ()):
+        unheard = part.server in self.mail.get(epoch, ()) or part.server in self.gifts.get(epoch, ())
+        if len(log.entries) != part.length or unheard:
             return False
-        log.entries = [Entry(epoch, part.fingerprints, part.entry)] if part.count else []
+        log.entries = [Entry(epoch, part.entry)] if part.count else []
+        log.waiting = part.count
         return True
 
     def _heard(self, part: Heard, epoch: int) -> object:
-        self.gifts.get(epoch, {}).pop(part.server, None)
-        mail = self.mail.get(epoch, {})
-        if part.server in mail:
-            if part.length >= len(self.logs[part.server].entries):
-                del mail[part.server]
-            else:
-                mail[part.server] = max(mail[part.server], part.length)
+        gifts, mail = self.gifts.get(epoch, {}), self.mail.setdefault(epoch, {})
+        if part.server in gifts or part.server in mail:
+            gifts.pop(part.server, None)
+            start = max(mail.pop(part.server, 0), part.length)
+            if start < len(self.logs[part.server].entries):
+                mail[part.server] = start
         return None
 
     def give(self, server: str, to: int) -> None:
@@ -187,10 +206,17 @@ class Memory:
             self.gifts.setdefault(to, {})[server] = None
         elif log.waiting:
             self.pool[server] = None
+        else:
+            log.entries = []
 
     def answer(self, report: Report, epoch: int) -> Answer:
         """Answer a report, once for each number."""
         number, parts = self.answered.get(epoch, (0, []))
+        if report.number < number:
+            raise ValueError(f"report {report.number} comes after report {number}")
+        if report.number > number + 1:
+            self.lose()
+            raise LostError
         if report.number != number:
             parts = [self.do(part, epoch) for part in report.parts]
             self.answered[epoch] = (report.number, parts)
@@ -199,15 +225,15 @@ class Memory:
                 self.nodes[epoch] = Node(epoch, node.name, node.count + 1, report.beat)
         return Answer(
             parts=parts,
-            mail=[
-                Mail(server, start, self.logs[server].entries[start:])
-                for server, start in self.mail.get(epoch, {}).items()
+            mail=list(self._mail(epoch)),
+            grants=[
+                self._grant(server) for server in islice(self.gifts.get(epoch, ()), ANSWER_MAX)
             ],
-            grants=[self._grant(server) for server in self.gifts.get(epoch, ())],
             nodes=dict(self.nodes),
             totals=self.totals,
             generation=self.generation,
             news=len(self.told),
+            settled=self.settled,
         )
 
     def lose(self) -> None:
@@ -236,7 +262,7 @@ class MemoryStore:
             if node.name == name:
                 if memory.tokens[node.epoch] != token:
                     raise ClusterError(f"there is a node {name!r} in the crawl already")
-                predecessor = node.epoch
+                predecessor = predecessor or node.epoch
         memory.last += 1
         self._epoch = memory.last
         memory.nodes[self._epoch] = Node(self._epoch, name, 0, b"")
@@ -252,6 +278,7 @@ class MemoryStore:
 
     async def entries(self, server: str, start: int, count: int) -> list[Entry]:
         """Return entries of a log."""
+        self._check()
         log = self._memory.logs.get(server)
         return log.entries[start : start + count] if log is not None else []
 
@@ -287,6 +314,7 @@ class MemoryStore:
 
     async def told(self) -> list[str]:
         """Return what was told."""
+        self._check()
         return list(self._memory.told)
 
     async def leave(self) -> None:
