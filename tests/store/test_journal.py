@@ -102,7 +102,7 @@ def test_another_version_is_refused_and_left_alone(path):
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
     before = path.read_bytes()
-    with pytest.raises(JobError, match="has format 99, this Andante reads format 3"):
+    with pytest.raises(JobError, match="has format 99, this Andante reads format 4"):
         Journal(path)
     assert path.read_bytes() == before
 

@@ -89,7 +89,7 @@ class Crawl:
     @property
     def known(self) -> int:
         """URLs met."""
-        return len(self._state.frontier.seen) if self._state else 0
+        return self._state.frontier.known if self._state else 0
 
     @property
     def queued(self) -> int:

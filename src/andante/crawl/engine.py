@@ -12,6 +12,7 @@ from math import inf
 import msgspec
 
 from andante.crawl.changes import decisive
+from andante.crawl.peer import Peer
 from andante.crawl.state import State
 from andante.crawl.throttle import Throttle
 from andante.crawl.visit import Visitor
@@ -19,6 +20,7 @@ from andante.flow import Sample
 from andante.observe import Event
 from andante.observe.progress import Snapshot
 from andante.store import JobError
+from andante.store.job import NOTHING_OUTGOING
 from andante.units import format_duration
 
 _GRACE = 2.0
@@ -32,13 +34,20 @@ SERVERS_SAMPLED = 100
 
 
 class Engine:
-    """Runs a crawl; one engine, one run."""
+    """Runs a crawl; one engine, one run.
 
-    def __init__(self, state: State) -> None:
+    Args:
+        state: of the crawl.
+        peer: joins it to others; None: it is alone.
+    """
+
+    def __init__(self, state: State, peer: Peer | None = None) -> None:
         self.state = state
+        self.peer = peer
         state.wake = self._dispatch_soon
         self._throttle = Throttle(state)
         self._visitor = Visitor(state, self._throttle)
+        state.forget = self._visitor.forget
         self._visits: dict[asyncio.Task[None], None] = {}  # in order: runs can be had again
         self._timer: asyncio.TimerHandle | None = None
         self._dispatch_due = False
@@ -60,7 +69,8 @@ class Engine:
         """
         state = self.state
         self._take_rates()
-        state.job.restore(state.frontier, state.total, now=state.now(), wall=state.wall())
+        if self.peer is None or not await self.peer.join():
+            state.job.restore(state.frontier, state.total, now=state.now(), wall=state.wall())
         if state.appraiser is None:
             state.frontier.offer(state.seeds, depth=0)
         else:
@@ -69,6 +79,10 @@ class Engine:
         commits = self._loop.create_task(self._commit_regularly())
         watch = self._loop.create_task(self._watch())
         watch.add_done_callback(self._watch_done)
+        tasks = [watch]
+        if self.peer is not None:
+            tasks.append(self._loop.create_task(self.peer.run()))
+            tasks[-1].add_done_callback(self._watch_done)
         timers = []
         if state.settings.max_time is not None:
             timers.append(self._loop.call_later(state.settings.max_time, self.stop, "max_time"))
@@ -79,13 +93,16 @@ class Engine:
             self._done.set()
             for timer in timers:
                 timer.cancel()
-            watch.cancel()
+            for task in tasks:
+                task.cancel()
             await self._end_visits()
             await commits
         if self._failure is not None:
             raise self._failure
         self._take_samples()
         await self._commit()
+        if self.peer is not None:
+            await self.peer.leave(self._commit)
         state.job.finish()
         self._emit("crawl.finished")
 
@@ -101,7 +118,7 @@ class Engine:
         state.stats.seconds = self._seconds_before + elapsed
         return Snapshot(
             stats=state.stats,
-            known=len(state.frontier.seen),
+            known=state.frontier.known,
             queued=state.frontier.queued,
             servers=len(state.frontier.servers),
             visits=len(self._visits),
@@ -161,6 +178,8 @@ class Engine:
         state, limit = self.state, self.state.settings.max_pages
         if limit is not None and state.stats.pages >= limit:
             state.stopping = state.stopping or "max_pages"
+        if self.peer is not None and not self.peer.is_over:
+            return bool(state.stopping)
         return bool(state.stopping) or not state.frontier.queued
 
     def _visit_done(self, task: asyncio.Task[None]) -> None:
@@ -235,18 +254,23 @@ class Engine:
                 self._dispatch_soon()
 
     async def _commit(self) -> None:
+        state, peer = self.state, self.peer
+        if peer is not None and not peer.may_commit():
+            return  # whether the pages are this node's will be seen
         self.snapshot()  # brings the running time up to date
-        state = self.state
         await state.job.commit(
             state.frontier,
+            outbox=NOTHING_OUTGOING if peer is None else peer.before_commit(),
             stats=state.stats.to_dict(),
             seeds=state.seeds,
             settings=decisive(state.settings),
         )
+        if peer is not None:
+            peer.after_commit()
 
     def _emit(self, name: str) -> None:
         state = self.state
-        counts = {"known": len(state.frontier.seen), "queued": state.frontier.queued}
+        counts = {"known": state.frontier.known, "queued": state.frontier.queued}
         self._emit_event(
             Event(event=name, counts=counts | state.stats.to_dict(), reason=state.stopping)
         )

@@ -61,6 +61,11 @@ class RobotsBook:
             frontier.send(server, other)
             self._state.wake()
 
+    def forget(self, server: Server) -> None:
+        """Forget what the robots.txt of a server says."""
+        self._robots.pop(server, None)
+        self._readings.pop(server, None)
+
     def give_up(self, server: Server) -> None:
         """A server was given up: those whose robots.txt has moved there have none that can be read."""
         while sender := self._state.frontier.take_errand(server):

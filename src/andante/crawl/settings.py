@@ -157,6 +157,57 @@ class Settings:
         group="What next",
     )
 
+    cluster: str | None = _setting(
+        "Share the crawl with other nodes by this Redis: redis://HOST:PORT/0, rediss://, or redis+cluster://",
+        default=None,
+        group="Who",
+    )
+    zookeeper: str | None = _setting(
+        "Let this ZooKeeper judge which nodes live: HOST:PORT,HOST:PORT/CHROOT [default: Redis does]",
+        default=None,
+        group="Who",
+    )
+    node: str | None = _setting(
+        "Name of this node in the cluster [default: the machine's, and the job's]",
+        default=None,
+        group="Who",
+    )
+    crawl_name: str | None = _setting(
+        "Name of the crawl in the cluster [default: the host of the first seed]",
+        default=None,
+        group="Who",
+    )
+    heartbeat: float = _setting(
+        "Time from one word to the other nodes to the next",
+        default=1.0,
+        unit=units.duration,
+        group="Who",
+    )
+    lease: float | None = _setting(
+        "Time without a heart-beat after which a node counts as dead [default: 10s with --zookeeper, else 45s]",
+        default=None,
+        unit=units.duration,
+        group="Who",
+    )
+    seen: Literal["bloom", "exact"] = _setting(
+        "How a cluster remembers URLs: bloom takes 6 to 10 bytes each, and may lose a page; exact loses none",
+        default="bloom",
+        group="Who",
+    )
+    false_positives: float = _setting(
+        "Chance that a Bloom filter takes a new URL for a known one", default=1e-9, group="Who"
+    )
+    recent: int = _setting(
+        "URLs of other nodes that a node remembers, so as not to ask for them again",
+        default=1_000_000,
+        group="Who",
+    )
+    max_unheard: int = _setting(
+        "Most links that wait for the cluster's store; the crawl pauses beyond it",
+        default=200_000,
+        group="Who",
+    )
+
     ignore_robots: bool = _setting(
         "Do not ask for robots.txt, and do not obey it or meta robots", default=False, group="How"
     )

@@ -6,8 +6,12 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
+from typing import Any
 
 from andante import url as urls
+from andante.cluster.frontier import SharedFrontier
+from andante.cluster.outbox import Outbox
+from andante.cluster.recent import Recent
 from andante.crawl.appraiser import Appraiser
 from andante.crawl.settings import Settings
 from andante.fetch import Connector, Cookies, RequestTemplate
@@ -28,6 +32,7 @@ class State:
         emit: takes each event; None where nobody listens.
         policy: chooses the servers; None: breadth-first.
         quality: says what URLs are worth, where the policy goes by that.
+        outbox: takes the links that are found, where the crawl is shared with others.
         clock: gives the time in seconds that all waiting is measured by. The loop's own clock will not do: uvloop reads it
             once a turn, and a pause measured from the start of a long turn is too short.
         wall: gives the time of day, in seconds since 1970. It is no sum of the other clock, which stands still while the machine sleeps.
@@ -46,6 +51,7 @@ class State:
         emit: Callable[[Event], None] | None = None,
         policy: Policy | None = None,
         quality: Quality | None = None,
+        outbox: Outbox | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
@@ -61,8 +67,8 @@ class State:
         self.wall = wall
         self.chance = chance
         self.stats = Stats.from_dict(job.stats)
-        self.frontier = Frontier(
-            job.load,
+        self.frontier: Frontier
+        options: dict[str, Any] = dict(
             policy=policy,
             patience=inf if settings.max_wait is None else settings.max_wait,
             rescores=quality is not None and quality.rescores,
@@ -72,6 +78,12 @@ class State:
             per_address=settings.per_ip,
             pipelined=settings.pipeline > 1,
         )
+        if outbox is None:
+            self.frontier = Frontier(job.load, **options)
+        else:
+            self.frontier = SharedFrontier(
+                job.load, found=outbox.found, recent=Recent(settings.recent), **options
+            )
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None
         self.total = Pace(set_point=settings.total_rate)
         self.cookies = Cookies() if settings.cookies else None
@@ -81,7 +93,16 @@ class State:
         """Why the crawl is being stopped; empty while it is not."""
         self.wake: Callable[[], None] = lambda: None
         """Asks the engine to look again which servers may be visited."""
+        self.may_send: Callable[[], bool] = lambda: True
+        """Tells whether the crawler may send requests at all."""
+        self.forget: Callable[[Server], None] = lambda _: None
+        """Lets go of what is kept for a server that is another node's now."""
         self._requests = RequestTemplate(user_agent=settings.user_agent, headers=settings.header)
+
+    def discard(self) -> None:
+        """Forget all that was fetched since the last commit."""
+        self.job.discard()
+        self.stats = Stats.from_dict(self.job.stats)
 
     def has_room(self) -> bool:
         """Tell whether the crawl as a whole may send another request."""
@@ -90,6 +111,7 @@ class State:
             not self.stopping
             and (limit is None or self.stats.pages + self.in_hand < limit)
             and self.job.pending < self.settings.max_buffer
+            and self.may_send()
         )
 
     def may_go(self, server: Server) -> bool:

@@ -256,6 +256,10 @@ class Throttle:
                 self._forget(server, flow, now)
         return found
 
+    def forget(self, server: Server) -> None:
+        """The server is another crawler's now."""
+        self._servers.pop(server, None)
+
     def _forget(self, server: Server, flow: _ServerFlow, now: float) -> None:
         """Forget an idle server, unless it is in trouble and has URLs that wait, or is alone at an address in trouble."""
         backoff, is_alone = flow.backoff, server.address.shared is None

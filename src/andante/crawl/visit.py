@@ -33,6 +33,13 @@ class Visitor:
         """Close the parked connections."""
         self._parked.close()
 
+    def forget(self, server: Server) -> None:
+        """The server is another crawler's now."""
+        while connection := self._parked.take(server):
+            connection.close()
+        self._robots.forget(server)
+        self._throttle.forget(server)
+
     async def visit(self, server: Server) -> None:
         """Visit a server until its queue is empty, it must wait, its turn is over, its connection is used up, or the crawl stops.
 

@@ -114,9 +114,15 @@ class Frontier(ServerQueue):
         self._touched: dict[int, tuple[Server, Block]] = {}
         self._fingerprints = bytearray()
         self._resident = 0
+        self._richer: dict[Server, None] = {}  # in order
+
+    @property
+    def known(self) -> int:
+        """URLs met."""
+        return len(self.seen)
 
     def __repr__(self) -> str:
-        return f"<Frontier: {len(self.seen)} URLs known, {self.queued} queued on {len(self.servers)} servers>"
+        return f"<Frontier: {self.known} URLs known, {self.queued} queued on {len(self.servers)} servers>"
 
     # Links come in
 
@@ -136,32 +142,21 @@ class Frontier(ServerQueue):
         ``scores`` say what each is worth, at least 0; that of one that waits already changes, where the frontier is made for it. The rest
         is as in `Link`.
         """
-        added = 0
-        grown: dict[Server, None] = {}  # in order
         grades = (
             repeat(USUAL) if scores is None or not self._policy.by_score else map(grade_of, scores)
         )
+        added = 0
         for url, grade in zip(found, grades, strict=False):
             fingerprint = urls.fingerprint(url)
-            if not self.seen.add(fingerprint):
+            if not self._is_new(fingerprint):
                 if self._waiting is not None:
                     self._regrade(fingerprint, grade)
                 continue
-            self._fingerprints += fingerprint
             key = urls.origin(url)
-            server = self.server(key)
             link = Link(url[len(key) :], depth, referrer, asked, hops, sitemap)
-            block = server.append(link, grade, self._next_number)
-            if block.size == block.stored + 1:
-                self._grown[block.number] = (server, block)
-            if self._waiting is not None:
-                self._waiting[fingerprint] = _Place(server, block, block.size - 1, grade)
+            self._admit(key, fingerprint, link, grade)
             added += 1
-            grown[server] = None
-        for server in grown:
-            self.changed(server)
-        self.queued += added
-        self._resident += added
+        self._rank_grown()
         return added
 
     def rescore(self, url: str, score: float) -> None:
@@ -241,6 +236,33 @@ class Frontier(ServerQueue):
                 self._resident -= block.unload()
 
     # Inside
+
+    def _is_new(self, fingerprint: bytes) -> bool:
+        """Tell whether a URL was never met; it is now."""
+        return self.seen.add(fingerprint)
+
+    def _admit(self, key: str, fingerprint: bytes, link: Link, grade: int) -> None:
+        """A link was found that is new."""
+        self._queue(key, fingerprint, link, grade)
+
+    def _queue(self, key: str, fingerprint: bytes, link: Link, grade: int) -> None:
+        """Let a URL wait. When all that were found together do, `_rank_grown` is called."""
+        self._fingerprints += fingerprint
+        server = self.server(key)
+        block = server.append(link, grade, self._next_number)
+        if block.size == block.stored + 1:
+            self._grown[block.number] = (server, block)
+        if self._waiting is not None:
+            self._waiting[fingerprint] = _Place(server, block, block.size - 1, grade)
+        self.queued += 1
+        self._resident += 1
+        self._richer[server] = None
+
+    def _rank_grown(self) -> None:
+        """Rank the servers for which links came: each once."""
+        for server in self._richer:
+            self.changed(server)
+        self._richer.clear()
 
     def _next_number(self) -> int:
         return next(self._numbers)

@@ -9,7 +9,7 @@ blocks of one grade each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from math import floor, log2
 
@@ -212,6 +212,21 @@ class UrlQueue:
             return _WORTH[max(grades, default=0)]
         best = grades if len(grades) <= count else sorted(grades, reverse=True)[:count]
         return sum(map(_WORTH.__getitem__, best))
+
+    def blocks(self) -> Iterator[Block]:
+        """Return all blocks in which URLs wait, some perhaps more than once."""
+        if self._mixed is not None:
+            yield self._mixed.block
+        chain = self._chains
+        while chain is not None:
+            block = chain.first
+            while block is not None:
+                yield block
+                block = block.next
+            yield from (chain.moved_in or {}).values()
+            chain = chain.next
+        for retry in self.retries or ():
+            yield retry[3]
 
     # URLs come
 

@@ -82,7 +82,7 @@ class Address:
 class Warmth:
     """What is kept of a server only while it is asked, and a while after."""
 
-    __slots__ = ("address", "pace", "visits", "wide")
+    __slots__ = ("address", "is_leaving", "pace", "visits", "wide")
 
     def __init__(self, pace: Pace, address: Address) -> None:
         self.pace = pace
@@ -91,6 +91,8 @@ class Warmth:
         """Visits open to it now."""
         self.wide = False
         """It may have more than one visit at once."""
+        self.is_leaving = False
+        """Another crawler is to visit it; no visit begins, and those to it should end."""
 
 
 class Server(UrlQueue):
@@ -167,7 +169,10 @@ class Server(UrlQueue):
     @property
     def limit(self) -> int:
         """Most visits at once."""
-        return self.warm.address.limit if self.warm is not None and self.warm.wide else 1
+        warm = self.warm
+        if warm is None:
+            return 1
+        return 0 if warm.is_leaving else warm.address.limit if warm.wide else 1
 
     @property
     def is_crowded(self) -> bool:

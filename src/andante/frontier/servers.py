@@ -51,6 +51,8 @@ class ServerQueue:
             turn=policy.turn,
         )
         self.servers: dict[str, Server] = {}
+        self.met = 0
+        """Servers met, those that were forgotten among them."""
         self._met: Lineup[Server | Address] = Lineup(self._rank, patience=patience)
         self._new: Lineup[Server] = Lineup(policy.rank, patience=patience)
         self._addresses: dict[str, Address] = {}
@@ -69,7 +71,23 @@ class ServerQueue:
         server = self.servers.get(key)
         if server is None:
             server = self.servers[key] = Server(key, self._terms)
+            self.met += 1
         return server
+
+    def forget(self, server: Server) -> None:
+        """The server is no more: it must not be visited now."""
+        self._line(server).remove(server)
+        warm = server.warm
+        if warm is not None:
+            address = warm.address
+            if address.only is server:
+                self._addresses.pop(address.key, None)
+            self._list_address(address)
+        self._absent.discard(server)
+        for senders in self._errands.values():
+            if server in senders:
+                senders.remove(server)
+        del self.servers[server.key]
 
     def rest(self, now: float) -> None:
         """Ask each server, known or still to be met, nothing before its pause has passed: it may have been asked until now."""

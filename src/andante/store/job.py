@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from secrets import token_hex
+from typing import Any, NamedTuple
 
 from andante.flow import Learnt, Pace, Sample
 from andante.frontier import Block, Frontier, Growth, Link
@@ -23,6 +24,18 @@ from andante.store.rates import RatesFile
 JOURNAL = "journal.sqlite"
 
 _NOTHING = ServerState()
+
+
+class Outgoing(NamedTuple):
+    """What a node of a cluster has still to say, as a commit keeps it."""
+
+    new: list[tuple[int, bytes]]
+    """Since the last commit: number, part."""
+    heard: list[int]
+    """Numbers of parts that may be forgotten."""
+
+
+NOTHING_OUTGOING = Outgoing([], [])
 
 
 class Job:
@@ -89,8 +102,17 @@ class Job:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """The counts as last committed when the job was opened."""
+        """The counts as last committed."""
         return dict(self._meta.get("stats", {}))
+
+    @property
+    def token(self) -> str:
+        """The job's own number, made when it is first asked for: who has the job is the same node again."""
+        token: str | None = self._meta.get("token")
+        if token is None:
+            token = self._meta["token"] = token_hex(8)
+            self._journal.commit(Batch(meta={"token": token}))
+        return token
 
     @property
     def seeds(self) -> list[str]:
@@ -134,7 +156,7 @@ class Job:
             pace = frontier.server(key).origin_pace
             pace.delay = max(pace.delay, state.crawl_delay)
             pace.hold(now + max(pace.delay, state.hold_until - wall))
-        self._met = len(frontier.servers)
+        self._met = frontier.met
 
     def redirects(self) -> Iterator[tuple[str, str]]:
         """Return the redirects met at earlier starts: URL and target, in the order they were met."""
@@ -147,6 +169,25 @@ class Job:
     def load(self, block: Block) -> list[Link]:
         """Read the links of a stored block."""
         return decode_links(self._journal.links(block.number))
+
+    def outbox(self) -> list[tuple[int, bytes]]:
+        """Return what a node of a cluster had still to say at the last commit."""
+        return list(self._journal.outbox())
+
+    def known(self) -> Iterator[bytes]:
+        """Return the packed fingerprints of the URLs that were queued here, commit by commit."""
+        return self._journal.fingerprints()
+
+    def forget_queue(self) -> None:
+        """Forget the URLs that wait: they are kept elsewhere. Before the first commit only."""
+        self._journal.forget_queue()
+        self._goes_on = False
+
+    def discard(self) -> None:
+        """Forget what has gathered since the last commit."""
+        self.pending -= sum(len(record) for records in self._records for record in records)
+        self._records = [[] for _ in self.outputs]
+        self._ended = []
 
     # Writing, in memory
 
@@ -168,6 +209,9 @@ class Job:
 
     # What servers ask for
 
+    on_change: Callable[[str], None] = staticmethod(lambda _: None)
+    """Is told when what is remembered of a server has changed."""
+
     def hold(self, server: str, until: float) -> None:
         """Remember that a server is to be left alone until ``until``, seconds since 1970."""
         state = self._state(server)
@@ -183,6 +227,7 @@ class Job:
         """Remember what a server lets through."""
         self._state(server).learnt = learnt
         self._changed.add(server)
+        self.on_change(server)
 
     def learnt(self, server: str) -> Learnt | None:
         """Return what a server was found to let through."""
@@ -196,6 +241,7 @@ class Job:
         """Write what a server has asked for at once, ahead of the next commit: who starts after a crash must know of it."""
         self._changed.add(server)  # if it cannot be written, the commit says so
         self._promised.append(server)
+        self.on_change(server)
         self._thread.submit(self._keep_promises)
 
     def _keep_promises(self) -> None:
@@ -209,8 +255,15 @@ class Job:
 
     # Writing, to disk
 
-    async def commit(self, frontier: Frontier, **meta: Any) -> None:
+    async def commit(
+        self, frontier: Frontier, *, outbox: Outgoing = NOTHING_OUTGOING, **meta: Any
+    ) -> None:
         """Write all that has gathered, in the store's thread.
+
+        Args:
+            frontier: what has changed in it is written too.
+            outbox: what a node of a cluster has still to say.
+            meta: values to be kept by name.
 
         Raises:
             OSError: the disk is full or failing; the commit before this one stands.
@@ -227,6 +280,8 @@ class Job:
             servers=[(key, self._states.get(key, _NOTHING)) for key in self._changed],
             ended=self._ended,
             samples=self._samples,
+            outbox=outbox.new,
+            heard=[(number,) for number in outbox.heard],
             meta=meta | {"seed_hosts": dict(self.seed_hosts)},
         )
         records, written = self._records, self.pending
@@ -238,11 +293,13 @@ class Job:
             self._thread, self._write, batch, grown, records
         )
         self.pending -= written
+        if "stats" in meta:
+            self._meta["stats"] = meta["stats"]
         frontier.committed(changes)
 
     def _meet(self, frontier: Frontier) -> None:
         """Take up the servers met since the last commit."""
-        new = len(frontier.servers) - self._met
+        new = frontier.met - self._met
         for key in islice(reversed(frontier.servers), new):
             self._changed.add(key)
         self._met += new

@@ -16,7 +16,7 @@ import msgspec
 
 from andante.flow import Learnt, Sample
 
-FORMAT = 3
+FORMAT = 4
 """Version of the layout below, kept in ``user_version``."""
 
 SERIES_MAX = 60_480
@@ -31,6 +31,7 @@ CREATE TABLE seen (number INTEGER PRIMARY KEY, fingerprints BLOB NOT NULL);
 CREATE TABLE server (key TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE ended (number INTEGER PRIMARY KEY, outcomes BLOB NOT NULL);
 CREATE TABLE series (number INTEGER PRIMARY KEY, samples BLOB NOT NULL);
+CREATE TABLE outbox (number INTEGER PRIMARY KEY, part BLOB NOT NULL);
 """
 
 
@@ -84,6 +85,10 @@ class Batch(msgspec.Struct, kw_only=True):
     servers: list[tuple[str, ServerState]] = []
     ended: list[Ended] = []
     samples: list[Sample] = []
+    outbox: list[tuple[int, bytes]] = []
+    """What a node of a cluster still has to say: number, part."""
+    heard: list[tuple[int]] = []
+    """Numbers of those that were heard."""
     meta: dict[str, Any] = {}
 
 
@@ -161,6 +166,10 @@ class Journal:
         for (samples,) in self._reader.execute("SELECT samples FROM series ORDER BY number"):
             yield from msgspec.msgpack.decode(samples, type=list[Sample])
 
+    def outbox(self) -> Iterator[tuple[int, bytes]]:
+        """Return what a node of a cluster had still to say, in order."""
+        yield from self._reader.execute("SELECT number, part FROM outbox ORDER BY number")
+
     def is_fruitless(self) -> bool:
         """Tell whether the job has ended and all that it asked for had failed, as without a network."""
         stats = self.meta().get("stats", {})
@@ -174,6 +183,10 @@ class Journal:
         self._writer.executescript(
             "BEGIN; DELETE FROM block; DELETE FROM seen; DELETE FROM ended; DELETE FROM meta WHERE key = 'stats'; COMMIT;"
         )
+
+    def forget_queue(self) -> None:
+        """Forget the URLs that wait: they are kept elsewhere."""
+        self._writer.execute("DELETE FROM block")
 
     def commit(self, batch: Batch) -> None:
         """Write a batch in one transaction; it is on disk, or nothing of it is.
@@ -205,6 +218,8 @@ class Journal:
                     last = "INSERT INTO series (samples) VALUES (?) RETURNING number"
                     [(number,)] = db.execute(last, (encode(batch.samples),)).fetchall()
                     db.execute("DELETE FROM series WHERE number <= ?", (number - SERIES_MAX,))
+                db.executemany("INSERT INTO outbox VALUES (?, ?)", batch.outbox)
+                db.executemany("DELETE FROM outbox WHERE number = ?", batch.heard)
                 db.executemany(
                     "REPLACE INTO meta VALUES (?, ?)",
                     ((key, encode(value)) for key, value in batch.meta.items()),

@@ -1,0 +1,180 @@
+"""The outbox: what a node has to say to the shared store, in order, until it was heard.
+
+What is said of a page is said in two steps. The links found on it may go at once: that they are known twice harms nobody. That its URL has ended
+goes only when the page is safe on the node's own disk. Both are kept on that disk until the store has answered; so whichever of the two sides fails, the other one
+has it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import msgspec
+
+from andante.cluster.exchange import Ended, Links, Part, Report
+from andante.cluster.packing import pack
+from andante.frontier.block import Link
+from andante.frontier.seen import WIDTH
+
+REPORT_MAX = 5_000
+"""About the most URLs in a report: half a megabyte."""
+
+ENTRY_MAX = 1_000
+"""Most links in an entry of a log."""
+
+
+class Found(msgspec.Struct):
+    """Links found for a server, not packed yet."""
+
+    links: list[Link] = []
+    fingerprints: bytearray = msgspec.field(default_factory=bytearray)
+    grades: bytearray = msgspec.field(default_factory=bytearray)
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A part that waits to be heard."""
+
+    number: int
+    part: Part
+    size: int = 1
+    """URLs in it."""
+    links: Sequence[Link] = ()
+    """Of a part of links: them, as long as they are in memory."""
+    grades: bytes = b""
+
+
+class Outbox:
+    """What waits to be said. Parts are said in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Found] = {}
+        self._parts: deque[Kept] = deque()
+        self._last = 0
+        self._stored = 0
+        self._heard: list[int] = []
+        self._report: Report | None = None
+        self._said: list[Kept] = []
+        self._number = 0
+        self._ending: list[Kept] = []
+        self.waiting = 0
+        """Links that wait to be heard."""
+
+    def __bool__(self) -> bool:
+        return bool(self._found or self._parts or self._said)
+
+    def restore(self, number: int, part: Part) -> None:
+        """Add a part that an earlier life of the node has left."""
+        self._parts.append(Kept(number, part))
+        self._last = self._stored = number
+
+    # What there is to say
+
+    def found(self, server: str, fingerprint: bytes, link: Link, grade: int) -> None:
+        """A link was found."""
+        found = self._found.get(server)
+        if found is None:
+            found = self._found[server] = Found()
+        found.links.append(link)
+        found.fingerprints += fingerprint
+        found.grades.append(grade)
+        self.waiting += 1
+        if len(found.links) >= ENTRY_MAX:
+            self._seal(server, self._found.pop(server))
+
+    def say(self, part: Part) -> None:
+        """Add a part, behind all links found so far."""
+        self.seal()
+        self._add(part)
+
+    def seal(self) -> None:
+        """Pack the links found so far."""
+        for server, found in self._found.items():
+            self._seal(server, found)
+        self._found.clear()
+
+    def _seal(self, server: str, found: Found) -> None:
+        grades = bytes(found.grades)
+        part = Links(server, bytes(found.fingerprints), pack(found.links, grades))
+        self._add(part, found.links, grades)
+
+    def _add(self, part: Part, links: Sequence[Link] = (), grades: bytes = b"") -> None:
+        self._last += 1
+        self._parts.append(Kept(self._last, part, max(len(links), 1), links, grades))
+
+    # Saying it
+
+    def report(self, beat: bytes) -> Report:
+        """Return the report to send: the one that has not been answered, or a new one with what waits."""
+        if self._report is None:
+            self.seal()
+            urls = 0
+            while self._parts and urls < REPORT_MAX:
+                kept = self._parts.popleft()
+                urls += kept.size
+                self._said.append(kept)
+            self._number += 1
+            self._report = Report(self._number, [kept.part for kept in self._said], beat)
+        return self._report
+
+    def heard(self, answers: Sequence[object]) -> list[tuple[Kept, object]]:
+        """The report was answered; return its parts with their answers."""
+        heard = list(zip(self._said, answers, strict=True))
+        for kept in self._said:
+            self.waiting -= len(kept.links)
+            if kept.number <= self._stored:
+                self._heard.append(kept.number)
+        self._said = []
+        self._report = None
+        return heard
+
+    def restart(self) -> None:
+        """The node has another epoch: what was not answered is said again, as its first report."""
+        self._parts.extendleft(reversed(self._said))
+        self._said = []
+        self._report = None
+        self._number = 0
+
+    def drop(self, kind: type[Part]) -> list[Part]:
+        """Take back the parts of a kind that have not been said; return them."""
+        dropped = [kept for kept in self._parts if isinstance(kept.part, kind)]
+        self._parts = deque(kept for kept in self._parts if not isinstance(kept.part, kind))
+        self._heard += [kept.number for kept in dropped if kept.number <= self._stored]
+        return [kept.part for kept in dropped]
+
+    # On the node's own disk
+
+    def changes(self, ended: dict[str, bytearray]) -> tuple[list[tuple[int, bytes]], list[int]]:
+        """Return what the next commit must keep, number and packed part, and the numbers of those that it may forget.
+
+        Args:
+            ended: fingerprints of the URLs that end with this commit, by server. They are said when it is done: see `committed`.
+        """
+        self.seal()
+        new = [kept for kept in (*self._said, *self._parts) if kept.number > self._stored]
+        for server, fingerprints in ended.items():
+            self._last += 1
+            part = Ended(server, bytes(fingerprints))
+            self._ending.append(Kept(self._last, part, len(fingerprints) // WIDTH))
+        self._stored = self._last
+        rows = [
+            (kept.number, _encode(kept.part))
+            for kept in (*new, *self._ending)
+            if isinstance(kept.part, Links | Ended)
+        ]
+        heard, self._heard = self._heard, []
+        return rows, heard
+
+    def committed(self) -> None:
+        """The commit is on disk: what it has ended may be said."""
+        self._parts += self._ending
+        self._ending = []
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Links | Ended).decode
+
+
+def decode(data: bytes) -> Links | Ended:
+    """Unpack a part that a commit has kept."""
+    return _decode(data)

@@ -1,0 +1,289 @@
+"""Members by ZooKeeper: each node has an ephemeral node, ``/andante/CRAWL/nodes/EPOCH``, which holds its name.
+
+kazoo speaks with ZooKeeper in threads of its own, keeps the session alive by pings, and comes back after an interruption. It is only asked for what does not
+block; what does (starting and closing) is done in a thread aside. What is asked while there is no connection fails at once, so that nothing piles up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote, unquote
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNodeError
+from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.hosts import collect_hosts
+from kazoo.protocol.serialization import Connect
+from kazoo.protocol.states import KazooState, KeeperState
+from kazoo.retry import KazooRetry
+from kazoo.security import CREATOR_ALL_ACL
+
+from andante.cluster.exchange import ClusterError, UnreachableError
+
+SESSION = 10.0
+"""Seconds asked for; the server grants between two and twenty of its ticks (2 s each, unless it is set up otherwise)."""
+
+PATIENCE = 10.0
+"""Seconds in which ZooKeeper must answer at the start."""
+
+_CLOSING = 1.0  # seconds that closing may take; the session ends without us later
+_CONNECTING = (
+    1 / 5
+)  # of the session's time for one server, so that a silent one does not cost the session
+_RETRY = {"max_tries": -1, "delay": 0.1, "max_delay": 1.0}
+
+logging.getLogger("kazoo").addHandler(logging.NullHandler())  # or its warnings are printed
+
+
+class Address(NamedTuple):
+    """Where ZooKeeper is, taken from ``[USER:PASSWORD@]HOST:PORT[,HOST:PORT...][/PATH]``; user and password may be percent-encoded."""
+
+    hosts: str
+    path: str
+    """Under which everything is; empty: the root."""
+    credentials: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Take an address apart.
+
+        Raises:
+            ClusterError: it is none. The message does not repeat it, as it may have a password in it.
+        """
+        servers, _, path = text.strip().partition("/")
+        credentials, _, hosts = servers.rpartition("@")
+        user, colon, password = credentials.partition(":")
+        try:
+            collect_hosts(hosts)
+        except ValueError:
+            hosts = ""
+        names = [name for name in path.split("/") if name]
+        if (
+            not hosts
+            or bool(credentials) != bool(user and colon)
+            or not {".", ".."}.isdisjoint(names)
+        ):
+            raise ClusterError(
+                "ZooKeeper's address must be [USER:PASSWORD@]HOST:PORT[,HOST:PORT...][/PATH]"
+            )
+        return cls(hosts, "".join(f"/{name}" for name in names), unquote(user + colon + password))
+
+
+class ZooKeeper:
+    """`andante.cluster.members.Members` by ZooKeeper; see `connect`."""
+
+    def __init__(self, address: Address, crawl: str, session: float) -> None:
+        self._address = address
+        self._folder = f"{address.path}/andante/{quote(crawl, safe='')}/nodes"
+        self._client = _Client(address, session)
+        self._session = session
+        self._entered: tuple[str, bytes] | None = None  # path and data of the node's own node
+
+    @classmethod
+    async def connect(
+        cls, address: str, crawl: str, *, session: float = SESSION, patience: float = PATIENCE
+    ) -> Self:
+        """Connect.
+
+        Args:
+            address: as in `Address`. With user and password, what is made belongs to that user only.
+            crawl: its name; crawls of other names are not seen.
+            session: seconds after which a node that is not heard of is gone.
+            patience: seconds.
+
+        Raises:
+            ClusterError: the address is wrong, nobody answers, or access is refused; one line.
+        """
+        members = cls(Address.parse(address), crawl, session)
+        try:
+            async with asyncio.timeout(patience):
+                await members._begin()  # its own
+        except BaseException as error:
+            await members.close()
+            if isinstance(error, TimeoutError | UnreachableError):
+                raise ClusterError(
+                    f"ZooKeeper does not answer at {members._address.hosts} ({patience:g} s)"
+                ) from None
+            raise
+        return members
+
+    def __repr__(self) -> str:
+        return f"<ZooKeeper {self._address.hosts}{self._folder}, {self._client.client_state}>"
+
+    @property
+    def ttl(self) -> float:
+        """Seconds, as the server has granted them at the last connection."""
+        return self._client.granted
+
+    async def enter(self, epoch: int, about: str) -> None:
+        """Make the ephemeral node."""
+        path = f"{self._folder}/{epoch}"
+        if self._entered is not None and self._entered[0] != path:
+            await self.leave()
+        self._entered = path, about.encode()
+        await self.confirm()
+
+    async def confirm(self) -> None:
+        """Write to the ephemeral node, or make it anew if the session that had it has ended."""
+        entered = self._entered
+        if entered is None:
+            return
+        path, about = entered
+        try:
+            stat = await self._answer(self._client.set_async, path, about)
+            if stat.ephemeralOwner == self._client.session_id:
+                return
+            await self._delete(path)  # an earlier session's, which will end
+        except NoNodeError:
+            pass
+        if self._entered == entered:  # it may have left meanwhile
+            await self._create(path, about)
+
+    async def present(self) -> frozenset[int]:
+        """Return the epochs of all ephemeral nodes."""
+        try:
+            await self._answer(self._client.sync_async, self._folder)  # servers may lag behind
+            names = await self._answer(self._client.get_children_async, self._folder)
+        except NoNodeError:
+            return frozenset()
+        return frozenset(int(name) for name in names if name.isdecimal())
+
+    async def leave(self) -> None:
+        """Delete the ephemeral node."""
+        entered, self._entered = self._entered, None
+        if entered is not None:
+            await self._delete(entered[0])
+
+    async def close(self) -> None:
+        """End the session."""
+        self._entered = None
+        await asyncio.wait([_aside(self._client.end)], timeout=_CLOSING)
+
+    async def _begin(self) -> None:
+        began, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def listen(state: str) -> None:
+            if state == KazooState.CONNECTED:
+                loop.call_soon_threadsafe(began.set)
+
+        self._client.add_listener(listen)
+        await _aside(self._client.start_async)
+        await began.wait()
+        self._client.remove_listener(listen)
+        await self._answer(self._client.ensure_path_async, self._folder)
+
+    async def _create(self, path: str, about: bytes) -> None:
+        try:
+            try:
+                await self._answer(self._client.create_async, path, about, ephemeral=True)
+            except NoNodeError:  # ZooKeeper has lost its data
+                await self._answer(self._client.ensure_path_async, self._folder)
+                await self._answer(self._client.create_async, path, about, ephemeral=True)
+        except NodeExistsError as error:  # made by a question that had no answer
+            raise UnreachableError("another question is under way") from error
+
+    async def _delete(self, path: str) -> None:
+        with suppress(NoNodeError):
+            await self._answer(self._client.delete_async, path)
+
+    async def _answer(self, ask: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Ask kazoo something; return the answer."""
+        if not self._client.connected:
+            raise UnreachableError("there is no connection with ZooKeeper")
+        try:
+            async with asyncio.timeout(self._session / 2):
+                return await asyncio.wrap_future(_future(ask(*arguments, **options)))
+        except (NoNodeError, NodeExistsError):
+            raise
+        except NoAuthError:
+            raise ClusterError(f"ZooKeeper refuses access to {self._folder}") from None
+        except (KazooException, OSError, RuntimeError) as error:
+            raise UnreachableError(f"ZooKeeper: {type(error).__name__}") from error
+
+
+class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+    """Gives up a server that does not take the connection before the session is lost."""
+
+    def create_connection(self, *arguments: Any, timeout: float, **options: Any) -> Any:
+        return super().create_connection(*arguments, timeout=timeout * _CONNECTING, **options)
+
+
+class _Client(KazooClient):  # type: ignore[misc]
+    """kazoo's client, which says what was granted, and does not die of an answer that makes no sense."""
+
+    def __init__(self, address: Address, session: float) -> None:
+        handler = _Handler()
+        super().__init__(
+            address.hosts,
+            timeout=session,
+            handler=handler,
+            auth_data=[("digest", address.credentials)] if address.credentials else None,
+            default_acl=CREATOR_ALL_ACL if address.credentials else None,
+            connection_retry=KazooRetry(sleep_func=handler.sleep_func, **_RETRY),
+        )
+        self.granted = 0.0
+        connection = self._connection
+        self._invoke, connection._invoke = connection._invoke, self._note  # noqa: SLF001  # kazoo has no other way
+        self._attempt, connection._connect_attempt = connection._connect_attempt, self._survive  # noqa: SLF001
+
+    def _note(self, timeout: float, request: object, xid: int | None = None) -> Any:
+        answer = self._invoke(timeout, request, xid)
+        if isinstance(request, Connect) and answer[0].time_out > 0:
+            self.granted = answer[0].time_out / 1000
+        return answer
+
+    def _survive(self, *arguments: Any) -> Any:
+        try:
+            return self._attempt(*arguments)
+        except Exception:  # kazoo has logged it; its thread would end
+            self._session_callback(KeeperState.CONNECTING)
+            return None
+
+    @property
+    def session_id(self) -> int | None:
+        """Of the present session."""
+        identity = self.client_id
+        return identity[0] if identity is not None else None
+
+    def end(self) -> None:
+        """Stop and close; this blocks."""
+        with suppress(Exception):  # it was not started, or hangs; the session ends by itself
+            self.stop()
+            self.close()
+
+
+def _future(result: Any) -> Future[Any]:
+    """Return what becomes of a result of kazoo's."""
+    future: Future[Any] = Future()
+
+    def settle(result: Any) -> None:
+        if future.done() or not future.set_running_or_notify_cancel():
+            return
+        if result.successful():
+            future.set_result(result.value)
+        else:
+            future.set_exception(result.exception)
+
+    result.rawlink(settle)
+    return future
+
+
+def _aside(call: Callable[[], object]) -> asyncio.Future[Any]:
+    """Call a function that blocks, in a thread for which an ending program does not wait."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # it is raised where the result is wanted
+            future.set_exception(error)
+
+    future.set_running_or_notify_cancel()
+    threading.Thread(target=run, daemon=True).start()
+    return asyncio.wrap_future(future)

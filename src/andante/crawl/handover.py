@@ -1,0 +1,265 @@
+"""Servers that come to a node of a cluster, and servers that go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+
+from andante import url as urls
+from andante.cluster.exchange import (
+    POOL,
+    Entry,
+    Give,
+    Grant,
+    Heard,
+    Keep,
+    Mail,
+    Marked,
+    Store,
+    UnreachableError,
+)
+from andante.cluster.frontier import SharedFrontier
+from andante.cluster.outbox import Kept, Outbox
+from andante.cluster.packing import unpack
+from andante.crawl.state import State
+from andante.flow import Learnt
+from andante.frontier import Server
+from andante.frontier.block import Link
+from andante.frontier.estimate import Estimate
+from andante.frontier.seen import unpack as unpack_fingerprints
+
+_PAGE = 100
+"""Entries of a log that are asked for at once."""
+
+
+class Luggage(msgspec.Struct, array_like=True):
+    """What travels with a server besides its URLs."""
+
+    hold: float = 0.0
+    """Seconds for which it is to be left alone, from when this was kept."""
+    crawl_delay: float = 0.0
+    """Seconds."""
+    learnt: Learnt | None = None
+    """What it lets through."""
+    estimate: Estimate | None = None
+    """What visits to it take."""
+    given_up: str = ""
+    """Why it was given up."""
+
+
+class Handover:
+    """Opens servers that the store has granted, and gives others away when nothing is done at them any more."""
+
+    def __init__(
+        self, state: State, frontier: SharedFrontier, outbox: Outbox, store: Store
+    ) -> None:
+        self._state = state
+        self._frontier = frontier
+        self._outbox = outbox
+        self._store = store
+        self._reading: dict[str, list[tuple[int, list[tuple[Link, int]]]]] = {}
+        self._read: dict[str, int] = {}
+        self._leaving: dict[str, int] = {}
+        self._packed: list[tuple[str, int, bytes]] = []
+        self._gone: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.arriving = 0
+        """URLs of servers that are the node's, and are not queued yet."""
+        self.before: set[bytes] = set()
+        """Fingerprints of URLs that the node has fetched for a server and could not say so: they are not fetched again if it is granted to it anew."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Servers are on their way in or out."""
+        return bool(self._reading or self._leaving or self._gone)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Servers are on their way out."""
+        return bool(self._leaving or self._gone)
+
+    def close(self) -> None:
+        """Read no more."""
+        for task in self._tasks:
+            task.cancel()
+
+    def forget(self) -> None:
+        """The node has lost all its servers."""
+        self.close()
+        self._reading.clear()
+        self.arriving = 0
+        self._read.clear()
+        self._leaving.clear()
+        self._packed.clear()
+        self._gone.clear()
+        for server in list(self._frontier.servers.values()):
+            if not self._frontier.withdraw(server):
+                self._leaving[server.key] = -1
+            else:
+                self._state.forget(server)
+
+    # In
+
+    def open(self, grants: Iterable[Grant]) -> None:
+        """Read the logs of servers that are the node's now, and queue what waits for them."""
+        for grant in grants:
+            key = grant.server
+            if key in self._reading or key in self._frontier.servers or key in self._gone:
+                continue
+            self._reading[key] = []
+            self.arriving += grant.waiting
+            task = asyncio.get_running_loop().create_task(self._open(grant))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _open(self, grant: Grant) -> None:
+        waiting: dict[bytes, tuple[Link, int]] = {}
+        length = 0
+        while True:
+            try:
+                entries = await self._store.entries(grant.server, length, _PAGE)
+            except UnreachableError:
+                await asyncio.sleep(self._state.settings.heartbeat)
+                continue
+            for entry in entries:
+                if entry.entry:
+                    waiting.update(_links(grant.server, entry))
+                else:
+                    for fingerprint in unpack_fingerprints(entry.fingerprints):
+                        waiting.pop(fingerprint, None)
+            length += len(entries)
+            if len(entries) < _PAGE:
+                break
+        later = self._reading.pop(grant.server)
+        self.arriving -= grant.waiting
+        self._arrive(grant, waiting)
+        for number, links in later:
+            if number >= length:
+                self._frontier.admit(grant.server, links)
+        self._read[grant.server] = length
+        self._outbox.say(Heard(grant.server, length))
+        self._state.wake()
+
+    def _arrive(self, grant: Grant, waiting: dict[bytes, tuple[Link, int]]) -> None:
+        """Queue what waits for a server, with what came with it."""
+        luggage = msgspec.msgpack.decode(grant.state, type=Luggage) if grant.state else Luggage()
+        now, job = self._state.now(), self._state.job
+        server = self._frontier.server(grant.server)
+        pace = server.origin_pace
+        pace.delay = max(pace.delay, luggage.crawl_delay)
+        pace.hold(now + max(pace.pause, luggage.hold - grant.aged))
+        server.estimate = luggage.estimate
+        server.given_up = luggage.given_up
+        if luggage.learnt is not None:
+            job.learn(server.key, luggage.learnt)
+        if luggage.crawl_delay:
+            job.crawl_delay(server.key, luggage.crawl_delay)
+        fetched = b"".join(each for each in waiting if each in self.before)
+        for fingerprint in unpack_fingerprints(fetched):
+            del waiting[fingerprint]
+        self._frontier.note(server.key, fetched)
+        self._frontier.admit(server.key, waiting.values())
+
+    def marked(self, kept: Kept, answer: Marked, epoch: int) -> None:
+        """Links are in the log of a server: those that are new wait here, if it is the node's."""
+        part = kept.part
+        key: str = part.server  # type: ignore[union-attr]
+        if answer.owner != epoch or self._is_leaving(key) or 1 not in answer.fresh:
+            return
+        pairs = list(zip(kept.links, kept.grades, strict=True)) or _unpack(part.entry)  # type: ignore[union-attr]
+        links = [pair for pair, fresh in zip(pairs, answer.fresh, strict=True) if fresh]
+        if key in self._reading:
+            self._reading[key].append((answer.length - 1, links))
+        else:
+            self._frontier.admit(key, links)
+
+    def mail(self, letters: Iterable[Mail], epoch: int) -> None:
+        """Queue what other nodes have found for the node's servers."""
+        for letter in letters:
+            key, length = letter.server, letter.start + len(letter.entries)
+            if key in self._reading:
+                continue  # it comes again
+            read = self._read.get(key, 0)
+            if key in self._frontier.servers and not self._is_leaving(key):
+                for number, entry in enumerate(letter.entries, letter.start):
+                    if number >= read and entry.author != epoch and entry.entry:
+                        self._frontier.admit(key, (pair for _, pair in _links(key, entry)))
+            if length > read:
+                self._read[key] = length
+                self._outbox.say(Heard(key, length))
+
+    # Out
+
+    def give(self, key: str, to: int = POOL) -> None:
+        """Let a server go, when nothing is done at it any more and what was done is safe."""
+        if key in self._frontier.servers and key not in self._leaving:
+            self._leaving[key] = to
+            self.see_to_leaving()
+
+    def see_to_leaving(self) -> None:
+        """Pack the luggage of servers at which nothing is done any more."""
+        for key, to in list(self._leaving.items()):
+            server = self._frontier.servers.get(key)
+            luggage = b"" if server is None else self._luggage(server)
+            if server is None or self._frontier.withdraw(server):
+                del self._leaving[key]
+                self._read.pop(key, None)
+                if server is not None:
+                    self._state.forget(server)
+                if to >= 0:
+                    self._packed.append((key, to, luggage))
+                    self._gone.add(key)
+
+    def packed(self) -> list[tuple[str, int, bytes]]:
+        """Return those that may go with the commit that comes now: server, whereto, luggage."""
+        packed, self._packed = self._packed, []
+        return packed
+
+    def send(self, packed: Iterable[tuple[str, int, bytes]]) -> None:
+        """The commit is done: they go."""
+        for key, to, luggage in packed:
+            self._outbox.say(Keep(key, luggage))
+            self._outbox.say(Give(key, to))
+
+    def given(self, key: str) -> None:
+        """The store has let the server go."""
+        self._gone.discard(key)
+
+    def keep(self, server: Server) -> None:
+        """Let the store know what the next owner of a server must know."""
+        if not self._is_leaving(server.key):
+            self._outbox.say(Keep(server.key, self._luggage(server)))
+
+    def _is_leaving(self, key: str) -> bool:
+        return key in self._leaving or key in self._gone
+
+    def _luggage(self, server: Server) -> bytes:
+        now = self._state.now()
+        delay = 0.0 if server.warm is None else server.origin_pace.delay
+        return msgspec.msgpack.encode(
+            Luggage(
+                hold=max(server.next_time - now, 0.0),
+                crawl_delay=delay,
+                learnt=self._state.job.learnt(server.key),
+                estimate=server.estimate,
+                given_up=server.given_up,
+            )
+        )
+
+
+def _unpack(data: bytes) -> list[tuple[Link, int]]:
+    links, grades = unpack(data)
+    return list(zip(links, grades, strict=True))
+
+
+def _links(server: str, entry: Entry) -> list[tuple[bytes, tuple[Link, int]]]:
+    """Return the links of an entry that count, by fingerprint."""
+    pairs = _unpack(entry.entry)
+    fresh = entry.fresh or b"\1" * len(pairs)
+    return [
+        (urls.fingerprint(server + pair[0].target), pair)
+        for pair, counts in zip(pairs, fresh, strict=True)
+        if counts
+    ]
