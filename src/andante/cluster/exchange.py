@@ -92,20 +92,18 @@ class Take(msgspec.Struct, frozen=True, tag="T", array_like=True):
 
 
 class Rewrite(msgspec.Struct, frozen=True, tag="R", array_like=True):
-    """The log of a server is replaced by one of the URLs that still wait, if it has ``length`` entries, all of which its owner has seen. Answer: whether it was.
+    """The log of a server is replaced by entries of the URLs that wait by what its owner has read; they are marked seen. Refused while there is mail of the server.
 
-    It has one entry then; none where nothing waits, which is how the log of a server that is done is dropped.
+    Only its owner may say this. Answer: whether it was done.
     """
 
     server: str
-    length: int
-    count: int
-    """URLs in the entry: those that wait by the log. So many wait from now on."""
-    entry: bytes
+    entries: list[tuple[bytes, bytes]]
+    """Of each the fingerprints of its links, and the links packed."""
 
 
 class Heard(msgspec.Struct, frozen=True, tag="H", array_like=True):
-    """The node has read the log of a server of its own up to ``length`` entries: its grant, and its mail up to there, may go; what is behind is mail. Answer: none (None)."""
+    """The node has read the log of a server of its own up to ``length`` entries: its mail up to there may go. Answer: none (None)."""
 
     server: str
     length: int
@@ -171,12 +169,12 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
     author: int
     """Epoch of the node that wrote it."""
+    fingerprints: bytes = b""
+    """Of URLs that have ended, 8 bytes each; empty: the entry has links."""
     entry: bytes = b""
     """The links packed, those that count (`fresh`) and others; whoever reads it makes their fingerprints anew."""
     fresh: bytes = b""
     """For each link packed a byte, 1 if it counts; empty: all do."""
-    ended: bytes = b""
-    """Fingerprints of URLs that have ended, 8 bytes each; empty: the entry has links."""
 
 
 class Mail(msgspec.Struct, frozen=True, array_like=True):

@@ -109,7 +109,7 @@ class Memory:
     def _as_owner(self, log: _Log, part: Ended | Keep | Give | Rewrite, epoch: int) -> bool:
         match part:
             case Ended():
-                log.entries.append(Entry(epoch, ended=part.fingerprints))
+                log.entries.append(Entry(epoch, part.fingerprints))
                 log.waiting -= len(part.fingerprints) // WIDTH
             case Keep():
                 log.state, log.kept_at = part.state, self.clock()
@@ -135,7 +135,8 @@ class Memory:
                     self.pool.setdefault(part.server)
             elif log.owner != epoch:
                 self.mail.setdefault(log.owner, {}).setdefault(part.server, len(log.entries))
-            log.entries.append(Entry(epoch, part.entry, b"" if all(fresh) else bytes(fresh)))
+            mask = b"" if all(fresh) else bytes(fresh)
+            log.entries.append(Entry(epoch, entry=part.entry, fresh=mask))
             log.waiting += sum(fresh)
             self.changes += 1
         return Marked(log.owner, bytes(fresh), len(log.entries), state, aged)
@@ -178,20 +179,22 @@ class Memory:
                 break
 
     def _rewrite(self, log: _Log, part: Rewrite, epoch: int) -> bool:
-        unheard = part.server in self.mail.get(epoch, ()) or part.server in self.gifts.get(epoch, ())
-        if len(log.entries) != part.length or unheard:
+        if part.server in self.mail.get(epoch, ()):
             return False
-        log.entries = [Entry(epoch, part.entry)] if part.count else []
-        log.waiting = part.count
+        log.entries = [Entry(epoch, entry=entry) for _, entry in part.entries]
+        found = [each for fingerprints, _ in part.entries for each in unpack(fingerprints)]
+        self.seen.update(found)
+        log.waiting = len(found)
         return True
 
     def _heard(self, part: Heard, epoch: int) -> object:
-        gifts, mail = self.gifts.get(epoch, {}), self.mail.setdefault(epoch, {})
-        if part.server in gifts or part.server in mail:
-            gifts.pop(part.server, None)
-            start = max(mail.pop(part.server, 0), part.length)
-            if start < len(self.logs[part.server].entries):
-                mail[part.server] = start
+        self.gifts.get(epoch, {}).pop(part.server, None)
+        mail = self.mail.get(epoch, {})
+        if part.server in mail:
+            if part.length >= len(self.logs[part.server].entries):
+                del mail[part.server]
+            else:
+                mail[part.server] = max(mail[part.server], part.length)
         return None
 
     def give(self, server: str, to: int) -> None:
@@ -248,6 +251,7 @@ class MemoryStore:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._epoch = POOL
+        self._generation = ""
 
     async def join(self, name: str, *, token: str, config: bytes, again: bool = False) -> Joined:
         """Join the crawl."""
@@ -264,7 +268,7 @@ class MemoryStore:
                     raise ClusterError(f"there is a node {name!r} in the crawl already")
                 predecessor = predecessor or node.epoch
         memory.last += 1
-        self._epoch = memory.last
+        self._epoch, self._generation = memory.last, memory.generation
         memory.nodes[self._epoch] = Node(self._epoch, name, 0, b"")
         memory.tokens[self._epoch] = token
         return Joined(
@@ -325,7 +329,7 @@ class MemoryStore:
         """There is nothing to let go of."""
 
     def _check(self) -> None:
-        if self._memory.config is None:
+        if self._memory.config is None or self._memory.generation != self._generation:
             raise LostError
         if self._epoch not in self._memory.nodes:
             raise BuriedError

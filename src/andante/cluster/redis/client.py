@@ -145,7 +145,9 @@ class Client:
             raise ClusterError(f"Redis at {self.where} is a cluster: it has database 0 only")
         if "path" in options:
             raise ClusterError("a cluster of Redis cannot be reached by a Unix socket")
-        return RedisCluster(**options)
+        client: Any = RedisCluster(**options)
+        client.commands_parser = _FirstIsKey()
+        return client
 
     async def _pipeline(self, commands: list[tuple[Any, ...]]) -> list[Any]:
         pipeline = (
@@ -201,17 +203,28 @@ class Client:
         return told
 
 
+class _FirstIsKey:
+    """Tells redis-py where a command has its keys. Its own way is to ask for all that a Redis can do, and it blocks while it reads that."""
+
+    async def initialize(self, node: object) -> None:
+        """Ask nothing."""
+
+    async def get_keys(self, command: str, *args: Any) -> list[Any]:
+        """Return the first argument: of the commands that are used here it is the key; of scripts redis-py knows."""
+        return [args[0]]
+
+
 def _options(url: str, timeout: float) -> dict[str, Any]:
     try:
-        options = dict(parse_url(url))
+        options: dict[str, Any] = dict(parse_url(url))
     except ValueError:
         options = {}
     if not (options.get("host") or options.get("path")):
         raise ClusterError(
             "the URL of Redis must be like redis://[:password@]host[:port][/database], or rediss://... for TLS"
         )
-    if (kind := options.pop("connection_class", None)) is not None and "path" not in options:
-        assert kind.__name__ == "SSLConnection"
+    options.pop("connection_class", None)
+    if urlsplit(url).scheme == "rediss":
         options["ssl"] = True
     if "path" in options:
         options["unix_socket_path"] = options.pop("path")

@@ -78,7 +78,7 @@ async def inspect(url: str, crawl: str) -> Inspection:
             begun=float(begun),
             seen=seen.decode(),
             settled=settled == b"1",
-            nodes={int(epoch): wire.unpack_node(epoch, node) for epoch, node in nodes.items()},
+            nodes=wire.unpack_nodes(nodes),
             servers=dict(servers),
             waiting=dict(waiting),
             totals=await _totals(client, crawl, shards, seen.decode()),

@@ -20,11 +20,7 @@ def key(crawl: str, shard: int, name: str = "meta") -> str:
 
 
 async def wipe(client: Client, crawl: str, shard: int, *, whole: bool = False) -> None:
-    """Delete a shard's data, a page at a time.
-
-    Args:
-        whole: delete also what says that there was a crawl, and do it even if the data are of use.
-    """
+    """Delete a shard's data that are of no use any more, a page at a time; or all of it, if it is to be ``whole``, with what says that there was a crawl."""
     while True:
         (reply,) = await client.run([Call(SMALL, key(crawl, shard), ("wipe", int(whole)))])
         if isinstance(reply, Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from andante.cluster.exchange import Ended, Grant, Links, Part, Report, Take
+from andante.cluster.exchange import Ended, Grant, Known, Links, Part, Report, Take
 
 
 class Step(NamedTuple):
@@ -41,23 +41,27 @@ class Sending:
         phases: list[dict[int, dict[int, Part]]] = [{}]
         linked: set[int] = set()
         for at, part in enumerate(self.report.parts):
-            if isinstance(part, Take):
-                if shards > 1:
+            match part:
+                case Take() if shards > 1:
                     self.takes[at] = []
                     continue
-                shard = 0
-            else:
-                shard = shard_of(part.server)
-            if isinstance(part, Ended) and linked - {shard}:
+                case Take():
+                    own = [0]
+                case Known():
+                    own = list(range(shards))
+                case _:
+                    own = [shard_of(part.server)]
+            if isinstance(part, Ended) and linked.difference(own):
                 phases.append({})
                 linked = set()
             if isinstance(part, Links):
-                linked.add(shard)
-            phases[-1].setdefault(shard, {})[at] = part
-        steps = [[Step(shard, parts) for shard, parts in phase.items()] for phase in phases]
+                linked.update(own)
+            for shard in own:
+                phases[-1].setdefault(shard, {})[at] = part
         if self.report.beat:
-            parts = phases[-1].get(0, {})
-            steps[-1] = [step for step in steps[-1] if step.shard] + [
-                Step(0, parts, self.report.beat)
-            ]
+            phases[-1].setdefault(0, {})
+        steps = [[Step(shard, parts) for shard, parts in phase.items()] for phase in phases]
+        steps[-1] = [
+            step if step.shard else step._replace(beat=self.report.beat) for step in steps[-1]
+        ]
         return steps

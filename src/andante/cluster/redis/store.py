@@ -86,42 +86,46 @@ class RedisStore:
             await self._client.connect()
         except UnreachableError as error:
             raise ClusterError(str(error)) from error
-        shards = SHARDS if self._client.is_cluster else 1
         while True:
-            generation = secrets.token_hex(8)
-            args = (generation, name, token, config, self._seen, shards, int(again))
-            reply = await self._small(0, *args, of=_JOIN)
-            match reply:
-                case [b"ok", epoch, predecessor, generation, told, settled, shards, opened]:
-                    self._shards, self._generation = shards, generation.decode()
-                    if await self._open(opened=opened, settled=settled):
-                        break
-                    again = True
-                case [b"wipe"]:
-                    await wipe(self._client, self._crawl, 0)
-                case [b"config"]:
-                    raise ClusterError("the crawl has been started with other settings")
-                case [b"seen", was]:
-                    raise ClusterError(
-                        f"the crawl has been started with another seen test: {was.decode()}, not {self._seen}"
-                    )
-                case _:
-                    raise ClusterError(f"there is a node {name!r} in the crawl already")
+            begun = await self._begin(name, token, config, again=again)
+            epoch, predecessor, generation, told, settled, self._shards, opened = begun
+            self._generation = generation.decode()
+            if await self._open(opened=opened, settled=settled):
+                break
+            again = True
         await self._client.command("SADD", CRAWLS, self._crawl)
-        self._epoch, self._sequences, self._sending = epoch, [0] * shards, None
+        self._epoch, self._sequences, self._sending = epoch, [0] * self._shards, None
         return Joined(epoch, predecessor, self._generation, _texts(told), bool(settled))
+
+    async def _begin(self, name: str, token: str, config: bytes, *, again: bool) -> Any:
+        """Join at the first shard; return what it says of the crawl."""
+        shards = SHARDS if self._client.is_cluster else 1
+        ask = (secrets.token_hex(8), name, token, config, self._seen, shards, int(again))
+        while (reply := await self._small(0, *ask, of=_JOIN))[0] == b"wipe":
+            await wipe(self._client, self._crawl, 0)
+        match reply:
+            case [b"config"]:
+                raise ClusterError("the crawl has been started with other settings")
+            case [b"seen", was]:
+                raise ClusterError(
+                    f"the crawl has been started with another seen test: {was.decode()}, not {self._seen}"
+                )
+            case [b"name"]:
+                raise ClusterError(f"there is a node {name!r} in the crawl already")
+        return reply[1:]
 
     async def _open(self, *, opened: int, settled: int) -> bool:
         """Make the other shards ready; tell whether they are, or the crawl has to begin anew as some have lost their data."""
         for shard in range(1, self._shards):
-            while (
-                reply := await self._small(shard, "open", self._generation, opened, settled)
-            ) != [b"ok"]:
-                if reply == [b"lost"]:
-                    await self._small(0, "lose", self._generation)
-                    return False
+            ask = ("open", self._generation, opened, settled)
+            while (reply := await self._small(shard, *ask, about_loss=True)) == [b"wipe"]:
                 await wipe(self._client, self._crawl, shard)
-        return bool(opened) or await self._small(0, "opened", self._generation) == [b"ok"]
+            if reply == [b"lost"]:
+                await self._small(0, "lose", self._generation)
+                return False
+        if opened:
+            return True
+        return bool(await self._small(0, "opened", self._generation, about_loss=True) == [b"ok"])
 
     async def exchange(self, report: Report) -> Answer:
         """Send a report.
@@ -160,6 +164,8 @@ class RedisStore:
                 answers = wire.unpack_answers(reply[1], list(step.parts.values()))
                 for at, answer in zip(step.parts, answers, strict=True):
                     sending.answers[at] = answer
+        if any(isinstance(error, LostError | BuriedError) for error in errors):
+            self._sending = None
         if errors:
             raise min(errors, key=lambda error: _WORST_FIRST.index(type(error)))
 
@@ -167,7 +173,7 @@ class RedisStore:
         counts = bool(step.parts or step.beat)
         return Call(
             self._exchange,
-            key(self._crawl, step.shard),
+            self._key(step.shard),
             (
                 self._generation,
                 self._epoch,
@@ -217,7 +223,7 @@ class RedisStore:
             grants=[
                 grant for reply in heard for grant in wire.unpack_grants(wire.Reader(reply[7]))
             ],
-            nodes={int(epoch): wire.unpack_node(epoch, packed) for epoch, packed in by(2, nodes)},
+            nodes=wire.unpack_nodes(dict(by(2, nodes))),
             totals=Totals(
                 waiting=sum(reply[2] for reply in heard),
                 known=sum(known),
@@ -238,35 +244,35 @@ class RedisStore:
         reply = await self._small(self._shard(server), *ask)
         return [wire.unpack_entry(entry) for entry in reply[1]]
 
-    async def bury(self, epoch: int, *, to: int = POOL) -> None:
-        """End an epoch: first at all shards, then its servers go, a page of them at a time."""
-        await self._sweep("bury", epoch, to)
+    async def bury(self, epoch: int, *, to: int = POOL, count: int | None = None) -> bool:
+        """End an epoch. The first shard decides whether it ends; then the servers go, a page of them at a time."""
+        words = (epoch, to, "" if count is None else count)
+        if not await self._sweep("bury", [0], *words):
+            return False
+        await self._sweep("bury", range(1, self._shards), *words)
         await self._small(0, "strike", self._generation, epoch)
+        return True
 
     async def settle(self) -> None:
-        """All nodes have said what they hold."""
-        await self._sweep("settle")
+        """All nodes have said what they hold. The first shard, which tells those who join, is the last."""
+        await self._sweep("settle", range(1, self._shards))
+        await self._sweep("settle", [0])
 
-    async def _sweep(self, what: str, *words: int) -> None:
-        """Walk through the servers of all shards, the first shard last: it says to those who join that it is done."""
-        cursors: dict[int, bytes] = dict.fromkeys(reversed(range(self._shards)), b"0")
+    async def _sweep(self, what: str, shards: Iterable[int], *words: int | str) -> bool:
+        """Walk through the servers of some shards, a page of each at a time; tell whether it was to be."""
+        cursors = dict.fromkeys(shards, b"0")
         while cursors:
-            calls = [
-                Call(
-                    _SWEEP,
-                    key(self._crawl, shard),
-                    (self._generation, self._epoch, what, cursor, *words),
-                )
-                for shard, cursor in cursors.items()
-                if shard or what == "bury" or len(cursors) == 1
-            ]
-            replies = await self._client.run(calls)
-            for shard, reply in zip(list(cursors), replies, strict=False):
+            walk = list(cursors.items())
+            own = (self._generation, self._epoch, what)
+            calls = [Call(_SWEEP, self._key(shard), (*own, at, *words)) for shard, at in walk]
+            for (shard, _), reply in zip(walk, await self._client.run(calls), strict=True):
                 if error := _refusal(reply):
                     raise error
+                if reply[0] == b"lives":
+                    return False
                 cursors[shard] = reply[1]
-                if reply[1] == b"0":
-                    del cursors[shard]
+            cursors = {shard: at for shard, at in cursors.items() if at != b"0"}
+        return True
 
     async def tell(self, text: str) -> None:
         """Tell all nodes something."""
@@ -284,19 +290,22 @@ class RedisStore:
         """Let go of the connections."""
         await self._client.close()
 
+    def _key(self, shard: int) -> str:
+        return key(self._crawl, shard)
+
     def _shard(self, server: str) -> int:
         return zlib.crc32(server.encode()) % self._shards
 
-    async def _small(self, shard: int, *args: str | bytes | int, of: Script = SMALL) -> Any:
-        (reply,) = await self._client.run([Call(of, key(self._crawl, shard), args)])
-        if (
-            (error := _refusal(reply)) and not (of is _JOIN or args[0] in _ABOUT_LOSS)
-        ) or isinstance(reply, Exception):
+    async def _small(
+        self, shard: int, *args: str | bytes | int, of: Script = SMALL, about_loss: bool = False
+    ) -> Any:
+        """Run a small script; a loss is raised unless it is what was asked about."""
+        (reply,) = await self._client.run([Call(of, self._key(shard), args)])
+        if (error := _refusal(reply)) and not (about_loss and reply == [b"lost"]):
             raise error
         return reply
 
 
-_ABOUT_LOSS = ("open", "opened")
 _REFUSALS = {b"lost": LostError, b"buried": BuriedError}
 _WORST_FIRST = (LostError, BuriedError, ClusterError, UnreachableError)
 

@@ -7,7 +7,7 @@ empty text and its number.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from andante.cluster.exchange import (
@@ -17,6 +17,7 @@ from andante.cluster.exchange import (
     Grant,
     Heard,
     Keep,
+    Known,
     Links,
     Marked,
     Node,
@@ -86,24 +87,33 @@ def pack_parts(parts: Sequence[Part]) -> bytes:
 
 def _pieces(part: Part, numbers: dict[str, int]) -> Iterable[bytes]:
     if isinstance(part, Take):
-        return b"T", number(part.urls), number(part.servers)
-    server = _server(part.server, numbers)
+        yield from (b"T", number(part.urls), number(part.servers))
+        return
+    if isinstance(part, Known):
+        yield from (b"N", *_fingerprints(part.fingerprints))
+        return
+    yield _LETTERS[type(part)] if not isinstance(part, Links) or part.takes else b"l"
+    yield _server(part.server, numbers)
     match part:
         case Links():
-            kind = b"L" if part.takes else b"l"
-            return kind, server, *_fingerprints(part.fingerprints), text(part.entry)
+            yield from (*_fingerprints(part.fingerprints), text(part.entry))
         case Ended():
-            return b"E", server, *_fingerprints(part.fingerprints)
+            yield from _fingerprints(part.fingerprints)
         case Keep():
-            return b"K", server, text(part.state)
+            yield text(part.state)
         case Give():
-            return b"G", server, number(part.to)
+            yield number(part.to)
         case Rewrite():
-            return b"R", server, number(part.length), number(part.count), text(part.entry)
+            yield number(len(part.entries))
+            for fingerprints, entry in part.entries:
+                yield from (*_fingerprints(fingerprints), text(entry))
         case Heard():
-            return b"H", server, number(part.length)
+            yield number(part.length)
         case Own():
-            return b"O", server
+            pass
+
+
+_LETTERS = {Links: b"L", Ended: b"E", Keep: b"K", Give: b"G", Rewrite: b"R", Heard: b"H", Own: b"O"}
 
 
 def _server(name: str, numbers: dict[str, int]) -> bytes:
@@ -132,7 +142,7 @@ def _answer(part: Part, reader: Reader) -> object:
         return _marked(len(part.fingerprints) // WIDTH, reader)
     if isinstance(part, Take):
         return unpack_grants(reader)
-    if isinstance(part, Heard):
+    if isinstance(part, Heard | Known):
         return None
     return reader.take(1) == b"\1"
 
@@ -171,16 +181,20 @@ def unpack_entry(data: bytes) -> Entry:
     reader = Reader(data)
     kind, author = reader.take(1), reader.number()
     if kind == b"E":
-        return Entry(author, ended=reader.rest())
+        return Entry(author, reader.rest())
     fresh = _mask(reader.number(), reader) if kind == b"M" else b""
-    return Entry(author, reader.rest(), fresh)
+    return Entry(author, entry=reader.rest(), fresh=fresh)
 
 
-def unpack_node(epoch: bytes, data: bytes) -> Node:
-    """Take what is known of a node apart."""
-    reader = Reader(data)
+def unpack_nodes(packed: Mapping[bytes, bytes]) -> dict[int, Node]:
+    """Take what is known of nodes apart; in the order of their epochs."""
+    nodes = (_node(int(epoch), Reader(data)) for epoch, data in packed.items())
+    return {node.epoch: node for node in sorted(nodes, key=lambda node: node.epoch)}
+
+
+def _node(epoch: int, reader: Reader) -> Node:
     count = int.from_bytes(reader.take(4), "little")
-    return Node(int(epoch), reader.take(reader.take(1)[0]).decode(), count, reader.rest())
+    return Node(epoch, reader.take(reader.take(1)[0]).decode(), count, reader.rest())
 
 
 def unpack_record(data: bytes) -> tuple[int, int]:

@@ -78,7 +78,7 @@ local function links(takes)
       call('RPUSH', POOL, server)
     end
     length = call('RPUSH', log_of(server), (mask == '' and 'L' or 'M') .. number(epoch) .. mask .. entry)
-    if it.owner ~= POOLED and it.owner ~= NOBODY and it.owner ~= epoch and call('SISMEMBER', gifts_of(it.owner), server) == 0 then
+    if it.owner ~= POOLED and it.owner ~= NOBODY and it.owner ~= epoch then
       call('HSETNX', mail_of(it.owner), server, length - 1)
     end
     it.waiting = it.waiting + fresh
@@ -124,32 +124,41 @@ local function give_away(is_owner, server, it)
 end
 
 local function rewrite(is_owner, server, it)
-  local length, count, entry = read(), read(), read_text()
   local log = log_of(server)
-  if not is_owner or call('LLEN', log) ~= length or call('HEXISTS', mail_of(epoch), server) == 1
-    or call('SISMEMBER', gifts_of(epoch), server) == 1 then
-    return false
+  local done = is_owner and call('HEXISTS', mail_of(epoch), server) == 0
+  local total = 0
+  if done then call('DEL', log) end
+  for _ = 1, read() do
+    local count = read()
+    if done then mark_all(count) else at = at + 8 * count end
+    local entry = read_text()
+    if done then call('RPUSH', log, 'L' .. number(epoch) .. entry) end
+    total = total + count
   end
-  call('DEL', log)
-  if count > 0 then call('RPUSH', log, 'L' .. number(epoch) .. entry) end
-  waiting = waiting + count - it.waiting
-  it.waiting = count
-  change(server)
-  return true
+  if done then
+    waiting = waiting + total - it.waiting
+    it.waiting = total
+    change(server)
+  end
+  return done
 end
 
 local function heard()
   local server, length = read_server(), read()
+  call('SREM', gifts_of(epoch), server)
   local start = call('HGET', mail_of(epoch), server)
-  local was_gift = call('SREM', gifts_of(epoch), server) == 1
-  if start or was_gift then
-    start = math.max(tonumber(start or 0), length)
-    if start < call('LLEN', log_of(server)) then
-      call('HSET', mail_of(epoch), server, start)
-    else
+  if start then
+    if length >= call('LLEN', log_of(server)) then
       call('HDEL', mail_of(epoch), server)
+    else
+      call('HSET', mail_of(epoch), server, math.max(tonumber(start), length))
     end
   end
+  return ''
+end
+
+local function know()
+  mark_all(read())
   return ''
 end
 
@@ -192,7 +201,7 @@ local DO = {
   L = function() return links(true) end,
   l = function() return links(false) end,
   E = owned(ended), K = owned(keep), G = owned(give_away), R = owned(rewrite),
-  H = heard, O = own, T = take,
+  H = heard, N = know, O = own, T = take,
 }
 
 -- What the node is to hear

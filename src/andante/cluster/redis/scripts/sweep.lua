@@ -1,12 +1,16 @@
 -- One page of a walk through all servers: those of a buried epoch are given away, or those that nobody owns listed in the pool.
--- ARGV: generation, epoch of the node that says it, 'bury' or 'settle', cursor, epoch that is buried, to whom its servers go
+-- ARGV: generation, epoch of the node that says it, 'bury' or 'settle', cursor, epoch that is buried, to whom its servers go,
+-- how many beats it must have had (empty: however many)
 
 if call('HGET', META, 'generation') ~= ARGV[1] then return {'lost'} end
-if call('HGET', EPOCHS, ARGV[2]) == BURIED and ARGV[2] ~= ARGV[5] then return {'buried'} end
-local is_burial, epoch, to = ARGV[3] == 'bury', tonumber(ARGV[5]), tonumber(ARGV[6])
+local is_burial, epoch, to, beats = ARGV[3] == 'bury', tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
+local is_own = ARGV[2] == ARGV[5] and ARGV[4] ~= '0'  -- to leave takes several pages
+if not is_own and call('HGET', EPOCHS, ARGV[2]) == BURIED then return {'buried'} end
 
 if ARGV[4] == '0' then
   if is_burial then
+    local node = beats ~= '' and call('HGET', NODES, epoch)
+    if node and struct.unpack('<I4', node) ~= tonumber(beats) then return {'lives'} end
     call('HSET', EPOCHS, epoch, BURIED)
   else
     call('HSET', META, 'settled', 1)
