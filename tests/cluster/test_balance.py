@@ -1,3 +1,4 @@
+from collections import Counter
 from random import Random
 
 import pytest
@@ -61,7 +62,7 @@ def test_power_is_throughput_at_full_use_and_outlives_idle_times():
         meter.add(1.0, 0, use=0.0)
     assert meter.rate == 0.0
     assert meter.power == pytest.approx(40.0)
-    for _ in range(20):
+    for _ in range(60):
         meter.add(1.0, 7, use=1.0)
     assert meter.power == pytest.approx(7.0, rel=0.02)
 
@@ -168,7 +169,7 @@ def test_a_joiner_among_fifty_has_its_share_within_ten_beats(seed):
     made.beats(20)
     made.join(20)
     made.beats(10)
-    assert parts(made)[-1] == pytest.approx(1, abs=0.25)
+    assert parts(made)[-1] == pytest.approx(1, abs=0.3)
 
 
 @pytest.mark.parametrize("speed", [25, 400])
@@ -269,16 +270,17 @@ def test_whatever_happens_all_is_done_in_time_and_nothing_goes_round(data):
         made.beats(data.draw(st.sampled_from([0, 0, 0, 1, 5])))
         if len(made.nodes) > 1 and data.draw(st.booleans()):
             made.leave(data.draw(st.sampled_from(sorted(made.nodes))))
-    moves, nodes = len(made.moves), len(made.nodes)
+    made.beats(30)
+    left = [waiting for node in made.nodes.values() for waiting in node.servers.values()]
     slowest = min(node.speed for node in made.nodes.values())
     together = sum(node.speed for node in made.nodes.values())
-    least = max(made.waiting / together, max([*servers.values(), 0]) * pause)
-    beats = made.drain()
+    least = max(made.waiting / together, max(left, default=0) * pause)
+    before = len(made.moves)
+    assert made.drain() <= 1.3 * least + 2 * max(left, default=0) / slowest + len(fresh) / 40 + 20
     assert made.fetched == total
     assert not made.pool
-    assert beats <= 1.5 * least + 2 * max(servers.values()) / slowest + 40
-    moved = len(made.moves) - moves
-    assert moved <= 4 * 400 + 40 * nodes
+    taken = Counter(server for _, server, what in made.moves[before:] if what == "take")
+    assert max(taken.values(), default=0) <= 3
 
 
 # No rule
