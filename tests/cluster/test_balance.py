@@ -239,6 +239,19 @@ def test_a_small_rest_is_not_passed_around():
     assert len(moved) <= 60
 
 
+def test_where_little_waits_but_much_is_still_found_nobody_is_idle():
+    """A link a page: 300 URLs wait at any time, three seconds' work for one node."""
+    left = [0] * 9_000
+    rng = Random(1)
+    made = Cluster(
+        rng, fresh=lambda _: [f"s{rng.randrange(400)}"] if left and not left.pop() else []
+    )
+    made.join(100, {f"s{n}": 1 for n in range(300)})
+    made.join(100)
+    made.join(100)
+    assert made.drain() < 9_300 / 100 / 2
+
+
 def test_when_nodes_leave_the_others_take_what_they_had():
     made = cluster([100] * 4)
     made.beats(20)

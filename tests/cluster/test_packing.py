@@ -2,7 +2,7 @@ import zlib
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from andante.cluster import packing
@@ -22,6 +22,7 @@ links = st.builds(
 graded = st.lists(st.tuples(links, st.integers(0, 255)), max_size=50)
 
 
+@settings(max_examples=50)
 @given(graded)
 def test_what_is_packed_comes_out(some):
     entry = [link for link, _ in some], bytes(grade for _, grade in some)
@@ -37,6 +38,7 @@ def test_bad_bytes_are_an_error(data):
     assert len(found) == len(grades)
 
 
+@settings(max_examples=50)
 @given(graded.filter(bool), st.data())
 def test_a_part_of_an_entry_is_an_error(some, data):
     packed = pack([link for link, _ in some], bytes(grade for _, grade in some))

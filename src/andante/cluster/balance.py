@@ -27,6 +27,9 @@ import msgspec
 _MEMORY = 3
 """Windows of full use over which the power is measured. Beats may differ by half to either side, and it is still good to 4 %."""
 
+_IDLE = 0.9
+"""What a node lacks of its share, as part of it, when it is idle or about to be. That is too empty at all times: much may still be found where little waits."""
+
 
 class Load(msgspec.Struct, frozen=True, array_like=True):
     """What a node's beat says of its work."""
@@ -170,7 +173,7 @@ class Vessels:
     def _band_of(self, loads: Mapping[int, Load], waiting: int) -> float:
         """Return the band: where the crawl has few seconds to go, the part of them that is worth a move."""
         throughput = sum(load.throughput for load in loads.values())
-        return max(self._band, self._least * throughput / max(waiting, 1))
+        return min(max(self._band, self._least * throughput / max(waiting, 1)), _IDLE)
 
 
 class Never:
