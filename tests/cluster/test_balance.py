@@ -139,11 +139,49 @@ def test_nobody_gives_below_the_level_and_what_is_in_the_pool_is_taken(nodes, wa
     assert not pool or all(move.take for move in moves.values())
 
 
+def node(waiting, *, known=1.0, throughput=0.0):
+    return Load(waiting=waiting, throughput=throughput, power=10.0, known=known)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "pool", "move"),
+    [
+        (node(1_290), node(710), 0, Move()),  # within the band
+        (node(1_310), node(690), 0, Move(give=310)),
+        (node(690), node(1_310), 0, Move()),  # there is nothing to take
+        (node(690), node(1_310), 5, Move(take=310)),
+        (node(840), node(1_160), 5, Move(take=160)),
+        (node(860), node(1_140), 5, Move()),  # not at once
+        (
+            node(1_400, throughput=200.0),
+            node(600, throughput=200.0),
+            0,
+            Move(),
+        ),  # five seconds to go
+        (node(2_000, throughput=200.0), node(0, throughput=200.0), 0, Move(give=1_000)),
+    ],
+)
+def test_two_nodes(own, other, pool, move):
+    assert Vessels().decide(1, {1: own, 2: other}, waiting=2_000, pool=pool) == move
+
+
+def test_who_does_not_know_its_power_gives_only_to_one_that_is_too_empty():
+    loads = {1: node(1_400, known=0.5), 2: node(800), 3: node(800)}
+    assert Vessels().decide(1, loads, waiting=3_000, pool=0) == Move()
+    known = loads | {1: node(1_400)}
+    assert Vessels().decide(1, known, waiting=3_000, pool=0) == Move(give=400)
+
+
+def test_a_node_that_does_nothing_any_more_has_next_to_no_share():
+    loads = {1: Load(waiting=500, power=0.0, known=1.0), 2: node(500)}
+    assert shares(loads, 1_000)[1] == pytest.approx(0.5, rel=0.01)
+
+
 # Which servers
 
 
 def test_those_that_would_be_reached_last_go_and_those_visited_only_at_need():
-    servers = [("a", 5, True), ("b", 5, False), ("c", 9, False), ("d", 0, False), ("e", 2, False)]
+    servers = [("b", 5, False), ("c", 9, False), ("d", 0, False), ("e", 2, False), ("a", 5, True)]
     assert choose(servers, 4) == ["e"]
     assert choose(servers, 8) == ["e", "b"]
     assert choose(servers, 100) == ["e", "c", "b", "a"]

@@ -98,6 +98,11 @@ def test_the_dictionary_is_part_of_the_format():
     assert (packing._VERSION, zlib.crc32(packing._DICTIONARY)) == (b"\1", 1612628111)
 
 
+def test_a_grade_that_all_have_is_said_once():
+    links = [Link("/a", 1)] * 40
+    assert packing._inflate(pack(links, b"\x83" * 40)[1:]).endswith(b"/a\0\x83")
+
+
 def test_ten_links_of_ten_pages_need_few_bytes():
     """Each with a referrer of its own, on another host: the most there is to say."""
     rng = Random(1)
