@@ -149,9 +149,15 @@ class Masters:
         self.url = servers[0].url
         """Of one of them, which knows the others."""
 
-    def client(self, **options: Any) -> RedisCluster:
-        """Return a client of them all, to be closed."""
-        return RedisCluster.from_url(self.url, **options)
+    @contextmanager
+    def client(self, **options: Any) -> Iterator[RedisCluster]:
+        """Give a client of them all."""
+        client = RedisCluster.from_url(self.url, **options)
+        try:
+            yield client
+        finally:
+            client.disconnect_connection_pools()
+            client.close()
 
     def join(self) -> None:
         """Make them one cluster, and wait until each says so."""

@@ -1,0 +1,81 @@
+"""The site that crawlers are compared on, as one crawler finds it."""
+
+import re
+import sys
+
+import pytest
+
+from bed.network import network
+from bed.site import Site, serve
+
+SITE = Site(hosts=60, pages=20, speeds=(0, 0, 50))
+
+
+@pytest.fixture(scope="module")
+def bed():
+    with network(2, hosts=SITE.names, linked=False) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(bed):
+    with serve(SITE, bed.web) as running:
+        yield running
+
+
+def crawl(node, job, *more):
+    command = [sys.executable, "-m", "andante", "crawl", *more, "--job", str(job), "--quiet"]
+    node.run(*command, "--rate", "max", "--allow-private", "--scope", "any")
+
+
+def test_a_crawl_from_one_page_finds_all_and_waits_for_slow_hosts(bed, server, tmp_path):
+    server.forget()
+    crawl(bed.nodes[1], tmp_path, *SITE.seeds())
+    log = server.finished_log()
+    assert set(log.statuses()) == {200}
+    assert log.urls() == set(SITE.urls())
+    assert not log.repeated()
+    assert log.most_at_once() == 1
+    assert set(log.by_client()) == {bed.nodes[1].address}
+    last = {host: 0.0 for host in SITE.names}
+    for visit in log.visits:
+        last[visit.host] = visit.ended
+    slow = list(SITE.names)[2::3]
+    took = [last[host] - min(v.began for v in log.visits if v.host == host) for host in slow]
+    assert min(took) > 0.9 * (SITE.pages - 1) / 50
+
+
+def test_two_crawls_at_once_are_seen(bed, server, tmp_path):
+    server.forget()
+    for number, node in enumerate(bed.nodes):
+        crawl(node, tmp_path / str(number), *SITE.seeds(), "--scope", "host")
+    log = server.finished_log()
+    assert log.urls() == {url for url in SITE.urls() if "//h0000." in url}
+    assert set(log.repeated()) == log.urls()
+    assert not log.at_once()
+    assert log.moves() == 1
+
+
+def test_the_pages_are_as_said(tmp_path):
+    Site().write(tmp_path)
+    pages = [path.read_text() for path in sorted(tmp_path.glob("[0-7]/*.html"))]
+    links = [re.findall(r'href="(.*?)"', page) for page in pages]
+    assert all(4_900 < len(page) < 10_000 for page in pages)
+    assert {len(found) for found in links} == {30}
+    assert all(sum(link.startswith("http:") for link in found) == 3 for found in links)
+    assert sum(len(set(found)) for found in links) / len(links) > 24
+
+
+def test_it_is_the_same_each_time(tmp_path):
+    for number in range(2):
+        Site(hosts=30, pages=20).write(tmp_path / str(number))
+    one, other = (
+        {path.name: path.read_bytes() for path in (tmp_path / str(n) / "7").iterdir()}
+        for n in range(2)
+    )
+    assert one == other
+
+
+def test_a_site_that_could_not_be_found_whole():
+    with pytest.raises(AssertionError, match="linked to"):
+        Site(hosts=401, pages=20)
