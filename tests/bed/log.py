@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 
@@ -94,16 +94,13 @@ class AccessLog:
                     last[visit.client] = visit
         return found
 
-    def most_at_once(self) -> int:
+    def most_at_once(self, slack: float = 0.002) -> int:
         """Return how many visits a host had at the same time, whoever made them: at most, of any host."""
-        most = 0
+        most = min(len(self.visits), 1)
         for visits in self._by("host"):
-            ends = [max(visit.ended, visit.began + 0.0005) for visit in visits]  # some take 0 ms
-            steps = [(visit.began, 1) for visit in visits] + [(end, -1) for end in ends]
-            level = 0
-            for _, step in sorted(steps):  # of two at one time, the end first
-                level += step
-                most = max(most, level)
+            long = [visit for visit in visits if visit.ended - slack > visit.began]
+            steps = [(v.began, 1) for v in long] + [(v.ended - slack, -1) for v in long]
+            most = max([most, *accumulate(step for _, step in sorted(steps))])
         return most
 
     def least_gap(self, of: str = "host") -> float:

@@ -73,7 +73,9 @@ class Node(Place):
     def lost(self, device: str) -> int:
         """Return how many packets a device there has dropped."""
         rows = Path(f"/proc/{self.pid}/net/dev").read_text().splitlines()
-        counts = next(row.split(":")[1].split() for row in rows if row.split(":")[0].strip() == device)
+        counts = next(
+            row.split(":")[1].split() for row in rows if row.split(":")[0].strip() == device
+        )
         return int(counts[3]) + int(counts[11])
 
 
@@ -174,9 +176,9 @@ def _write_names(etc: Path, known: Mapping[str, str]) -> None:
 def _node(address: str, etc: Path) -> Iterator[Node]:
     with subprocess.Popen(_HOLD, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as holder:
         try:
-            ours = os.readlink("/proc/self/ns/mnt")
+            ours = Path("/proc/self/ns/mnt").readlink()
             # unshare enters the network first, then the mounts, then becomes cat.
-            wait_until(lambda: os.readlink(f"/proc/{holder.pid}/ns/mnt") != ours)
+            wait_until(lambda: Path(f"/proc/{holder.pid}/ns/mnt").readlink() != ours)
             wait_until(lambda: Path(f"/proc/{holder.pid}/comm").read_text() == "cat\n")
             node = Node(address, holder)
             for file in etc.iterdir():
@@ -214,15 +216,22 @@ def _configure(web: Node, store: Node, nodes: Sequence[Node]) -> None:
         f"addr add {WEB}/24 dev hub",
         "link set hub up",
         f"route add local {WEB_ADDRESSES} dev lo",
-        *(f"link add node{n} type veth peer name eth0 netns {each.pid}" for n, each in enumerate(nodes)),
+        *(
+            f"link add node{n} type veth peer name eth0 netns {each.pid}"
+            for n, each in enumerate(nodes)
+        ),
         *(f"link set node{n} master hub up" for n in range(len(nodes))),
     )
     store.configure(
-        f"addr add {STORE} peer 10.77.0.2 dev wan", "link set wan up", "route add default dev wan via 10.77.0.2"
+        f"addr add {STORE} peer 10.77.0.2 dev wan",
+        "link set wan up",
+        "route add default dev wan via 10.77.0.2",
     )
     for node in nodes:
         node.configure(
-            f"addr add {node.address}/24 dev eth0", "link set eth0 up", f"route add default via {WEB}"
+            f"addr add {node.address}/24 dev eth0",
+            "link set eth0 up",
+            f"route add default via {WEB}",
         )
 
 
@@ -239,7 +248,9 @@ def _enter(namespace: int) -> None:
 def round_trip(near: Node, far: Node, times: int = 20) -> float:
     """Return the median seconds that a byte takes there and back over TCP."""
     with _connected(near, far) as (here, there):
-        echo = threading.Thread(target=lambda: [there.send(b) for b in iter(lambda: there.recv(1), b"")])
+        echo = threading.Thread(
+            target=lambda: [there.send(b) for b in iter(lambda: there.recv(1), b"")]
+        )
         echo.start()
         taken = []
         for _ in range(times):

@@ -25,7 +25,18 @@ VARIANTS = 20
 LINKS, NAVIGATION, CHILDREN, OUTSIDE = 30, 8, 6, 3
 _SIZES = (3_800, 8_200)  # of the text of a page, bytes; its links are some 1,400 more
 _ZIPF = 0.9
-_WORDS = "andante adagio allegro largo presto vivace moderato grave lento tempo rubato cantabile dolce fermata legato".split()
+_WORDS = [
+    "andante",
+    "adagio",
+    "allegro",
+    "largo",
+    "presto",
+    "vivace",
+    "moderato",
+    "grave",
+    "lento",
+    "tempo",
+]
 
 _CONFIGURATION = """
 daemon off;
@@ -72,7 +83,7 @@ class Site:
     """Requests per second that a host answers: of the first, the second, and so on, and over again; 0: all that come."""
 
     def __post_init__(self) -> None:
-        assert VARIANTS <= self.pages, "each variant must be linked to by the first host"
+        assert self.pages >= VARIANTS, "each variant must be linked to by the first host"
         assert self.hosts <= VARIANTS * self.pages, "each host must be linked to by some page"
 
     @property
@@ -116,7 +127,9 @@ class Site:
         links = list(range(min(NAVIGATION, self.pages)))
         links += range(CHILDREN * page + 1, min(CHILDREN * (page + 1) + 1, self.pages))
         rest = LINKS - OUTSIDE - len(links)
-        links += chance.choices(range(self.pages), cum_weights=popular_pages, k=rest)
+        drawn = chance.choices(range(self.pages), cum_weights=popular_pages, k=20 * rest)
+        new = [n for n in dict.fromkeys(drawn) if n not in links]
+        links += (new + drawn)[:rest]
         # One host in turn, so that none is left out, and others by how popular they are.
         hosts = chance.choices(range(self.hosts), cum_weights=popular_hosts, k=OUTSIDE - 1)
         deep = chance.choices(range(self.pages), cum_weights=popular_pages, k=OUTSIDE - 1)

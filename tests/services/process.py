@@ -121,7 +121,9 @@ class Service:
 
 
 def wait_until(
-    is_so: Callable[[], object], within: float = READY_WITHIN, what: Service | str = "what was awaited"
+    is_so: Callable[[], object],
+    within: float = READY_WITHIN,
+    what: Service | str = "what was awaited",
 ) -> None:
     """Wait until a function returns something true.
 

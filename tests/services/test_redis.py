@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,7 @@ def test_password_and_tls():
 def test_full():
     with redis_server(maxmemory=2_000_000) as server, server.client() as client:
         with pytest.raises(OutOfMemoryError):
-            for number in range(1000):
-                client.set(f"{number}", b"x" * 10_000)
+            deque(client.set(f"{number}", b"x" * 10_000) for number in range(1000))
         assert client.get("0")
 
 
