@@ -177,9 +177,14 @@ def _node(address: str, etc: Path) -> Iterator[Node]:
     with subprocess.Popen(_HOLD, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as holder:
         try:
             ours = Path("/proc/self/ns/mnt").readlink()
-            # unshare enters the network first, then the mounts, then becomes cat.
-            wait_until(lambda: Path(f"/proc/{holder.pid}/ns/mnt").readlink() != ours)
-            wait_until(lambda: Path(f"/proc/{holder.pid}/comm").read_text() == "cat\n")
+
+            def is_held() -> bool:
+                assert holder.poll() is None, "namespaces are not allowed here: see above"
+                # unshare enters the network first, then the mounts, then becomes cat.
+                at = Path(f"/proc/{holder.pid}")
+                return (at / "ns/mnt").readlink() != ours and (at / "comm").read_text() == "cat\n"
+
+            wait_until(is_held)
             node = Node(address, holder)
             for file in etc.iterdir():
                 node.run("mount", "--bind", str(file), f"/etc/{file.name}")
@@ -190,6 +195,7 @@ def _node(address: str, etc: Path) -> Iterator[Node]:
 
 @contextmanager
 def _link(web: Node, store: Node) -> Iterator[Link]:
+    assert Path("/dev/net/tun").exists(), "the link takes /dev/net/tun (modprobe tun)"
     script = Path(__file__).with_name("link.py")
     with subprocess.Popen(
         [sys.executable, "-I", "-S", script, str(web.pid), str(store.pid)],

@@ -163,7 +163,7 @@ class SiteServer(Service):
     def __init__(self, folder: Path, place: Place) -> None:
         executable = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
         assert executable, "nginx is missing: run make test, or install nginx-light"
-        self._access = folder / "access.log"
+        self.access_log = folder / "access.log"
         super().__init__(
             folder, [executable, "-c", folder / "nginx.conf", "-e", folder / "printed"], place
         )
@@ -176,19 +176,19 @@ class SiteServer(Service):
 
     def log(self) -> AccessLog:
         """Return what has been asked since the last `forget`, but for the last 0.2 s, which are not written yet."""
-        return read(self._access.read_text().splitlines(keepends=True))
+        return read(self.access_log.read_text().splitlines(keepends=True))
 
     def finished_log(self) -> AccessLog:
         """Return what has been asked since the last `forget`, when nobody asks any more."""
         size = -1
-        while size != (size := self._access.stat().st_size):
+        while size != (size := self.access_log.stat().st_size):
             time.sleep(0.4)
         return self.log()
 
     def forget(self) -> None:
         """Empty the access log, when nobody asks any more."""
         self.finished_log()
-        os.truncate(self._access, 0)
+        os.truncate(self.access_log, 0)
 
 
 @contextmanager
