@@ -197,6 +197,8 @@ class Run:
     """Seconds of processors from the first page on, of all nodes."""
     machine: float
     """Of everything on this machine."""
+    watched: float
+    """Seconds that both are of."""
     memory: int
     """Of Redis, bytes more than before."""
     twice: int
@@ -250,16 +252,18 @@ class Course:
             for crawler in crawlers:
                 stack.callback(crawler.kill)
             self._await_first_page(crawlers, progress)
+            began = time.monotonic()
             nodes, machine = sum(crawler.cpu for crawler in crawlers), busy()
             times = self._watch(crawlers, progress)
             said = words(bed) - before - question - question
             memory = bed.redis.control.info("memory")["used_memory"] - memory
             nodes = sum(crawler.cpu for crawler in crawlers) - nodes
             machine = busy() - machine
+            watched = time.monotonic() - began
             for crawler in crawlers:
                 crawler.kill()
             twice = self._check(bed, tool)
-        return Run(len(times), times[-1] - times[0], said, nodes, machine, memory, twice)
+        return Run(len(times), times[-1] - times[0], said, nodes, machine, watched, memory, twice)
 
     def _await_first_page(self, crawlers: list[Crawler], progress: Progress) -> None:
         give_up = time.monotonic() + 60.0
@@ -329,7 +333,7 @@ def row(course: Course, tool: Tool, runs: list[Run], own: list[Run]) -> str:
         f"{middle(lambda run: run.said.wire / run.pages):,.0f}",
         f"{middle(lambda run: run.memory / run.pages):,.0f}",
         f"{middle(lambda run: 1000 * run.cpu / run.pages):.2f}",
-        f"{middle(lambda run: run.cpu / run.seconds):.2f}, {middle(lambda run: run.machine / run.seconds):.2f}",
+        f"{middle(lambda run: run.cpu / run.watched):.2f}, {middle(lambda run: run.machine / run.watched):.2f}",
         f"{middle(lambda run: run.twice):,.0f}",
     ]
     return f"| {' | '.join(cells)} |"

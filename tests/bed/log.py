@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Visit(NamedTuple):
-    """A request, as the server saw it. Times are Unix time, to the millisecond."""
+    """A request and its answer, as the server saw it. Times are Unix time, to the millisecond."""
 
     began: float
     ended: float
@@ -26,6 +26,16 @@ class Visit(NamedTuple):
     @property
     def url(self) -> str:
         return f"http://{self.host}{self.path}"
+
+
+class Stay(NamedTuple):
+    """The requests of one connection to a host, from the beginning of the first to the end of the last."""
+
+    began: float
+    ended: float
+    host: str
+    client: str
+    visits: int
 
 
 def read(lines: Iterable[str]) -> AccessLog:
@@ -75,23 +85,35 @@ class AccessLog:
         first = self.visits[0].began
         return AccessLog([v for v in self.visits if start <= v.ended - first < end])
 
-    def at_once(self, slack: float = 0.002) -> list[tuple[Visit, Visit]]:
-        """Return the pairs of visits of two clients that a host answered at the same time.
+    def stays(self) -> list[Stay]:
+        """Return what came on each connection, by the time it began."""
+        groups: defaultdict[tuple[str, str, int], list[Visit]] = defaultdict(list)
+        for visit in self.visits:
+            groups[visit.host, visit.client, visit.connection].append(visit)
+        return sorted(
+            Stay(visits[0].began, max(v.ended for v in visits), host, client, len(visits))
+            for (host, client, _), visits in groups.items()
+        )
+
+    def at_once(self, slack: float = 0.002) -> list[tuple[Stay, Stay]]:
+        """Return the pairs of stays of two clients at a host at the same time.
+
+        Stays, not visits: where a page takes no time, nobody would be met on it.
 
         Args:
             slack: seconds of both together that are not counted, as the log's clock is coarse.
         """
         found = []
-        for visits in self._by("host"):
-            last: dict[str, Visit] = {}  # of each client, the one that ended last
-            for visit in visits:
-                found += [
-                    (other, visit)
-                    for client, other in last.items()
-                    if client != visit.client and other.ended - slack > visit.began
-                ]
-                if visit.client not in last or last[visit.client].ended < visit.ended:
-                    last[visit.client] = visit
+        last: defaultdict[str, dict[str, Stay]] = defaultdict(dict)  # of each client, by its end
+        for stay in self.stays():
+            others = last[stay.host]
+            found += [
+                (other, stay)
+                for client, other in others.items()
+                if client != stay.client and other.ended - slack > stay.began
+            ]
+            if stay.client not in others or others[stay.client].ended < stay.ended:
+                others[stay.client] = stay
         return found
 
     def most_at_once(self, slack: float = 0.002) -> int:

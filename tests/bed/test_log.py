@@ -24,18 +24,23 @@ def test_what_a_log_says():
 
 def test_two_clients_at_once():
     log = read(LOG.splitlines(keepends=True))
-    assert [(one.path, other.path) for one, other in log.at_once()] == [("/1", "/2")]
-    assert log.at_once(slack=0.011) == []
+    met = [(one.host, one.client, other.client) for one, other in log.at_once()]
+    assert met == [("a", "n1", "n2"), ("b", "n2", "n1")]
+    assert [one.host for one, _ in log.at_once(slack=0.011)] == ["b"]
     assert log.most_at_once() == 2
 
 
-def test_an_early_visit_that_lasts_meets_all_later_ones():
+def test_an_early_stay_that_lasts_meets_all_later_ones():
     lines = (
-        "9.000\t8.000\ta\tx\tn1\t1\t200\t1\t/1\n",
+        "1.000\t0.000\ta\tx\tn1\t1\t200\t1\t/1\n",
+        "9.000\t0.000\ta\tx\tn1\t1\t200\t1\t/5\n",
         "4.000\t1.000\ta\tx\tn1\t2\t200\t1\t/2\n",
-        "6.000\t1.000\ta\tx\tn2\t3\t200\t1\t/3\n",
+        "6.000\t0.000\ta\tx\tn2\t3\t200\t1\t/3\n",
+        "6.000\t0.000\tb\tx\tn2\t4\t200\t1\t/4\n",
     )
-    assert [(one.path, other.path) for one, other in read(lines).at_once()] == [("/1", "/3")]
+    met = read(lines).at_once()
+    assert [(one.visits, one.ended, other.client) for one, other in met] == [(2, 9.0, "n2")]
+    assert read(lines).most_at_once() == 1
 
 
 def test_gaps_pauses_and_windows():

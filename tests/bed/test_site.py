@@ -57,7 +57,7 @@ def test_two_crawls_at_once_are_seen(bed, server, tmp_path):
 
 
 def test_the_pages_are_as_said(tmp_path):
-    Site().write(tmp_path)
+    Site(pages=100).write(tmp_path)
     pages = [path.read_text() for path in sorted(tmp_path.glob("[0-7]/*.html"))]
     links = [re.findall(r'href="(.*?)"', page) for page in pages]
     assert all(4_900 < len(page) < 10_000 for page in pages)
