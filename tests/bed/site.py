@@ -40,7 +40,7 @@ _WORDS = [
 
 _CONFIGURATION = """
 daemon off;
-worker_processes 1;
+master_process off;
 {user}
 pid {folder}/pid;
 worker_rlimit_nofile 16384;

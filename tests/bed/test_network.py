@@ -118,11 +118,12 @@ def test_two_networks_do_not_meet(bed):
         assert goodput(other.nodes[0], other.store, 1_000_000) > 50e6
 
 
-def test_it_goes_with_a_run_that_is_killed():
+def test_it_goes_with_a_run_that_is_killed(tmp_path):
     lines = "from bed.network import network\nwith network(1) as n:\n print(*[p.pid for p in (*n.nodes, n.web, n.store)], flush=True)\n input()"
     with subprocess.Popen(
         [sys.executable, "-c", lines],
         cwd=Path(__file__).parents[1],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as run:

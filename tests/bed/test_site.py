@@ -1,6 +1,7 @@
 """The site that crawlers are compared on, as one crawler finds it."""
 
 import re
+import socket
 import sys
 
 import pytest
@@ -54,6 +55,17 @@ def test_two_crawls_at_once_are_seen(bed, server, tmp_path):
     assert set(log.repeated()) == log.urls()
     assert not log.at_once()
     assert log.moves() == 1
+
+
+def test_nothing_of_the_server_stays(bed):
+    with serve(Site(hosts=1, pages=20), bed.nodes[0]):
+        assert is_served(bed.nodes[0])
+    assert not is_served(bed.nodes[0])
+
+
+def is_served(node):
+    with node.entered(), socket.socket() as probe:
+        return probe.connect_ex((node.address, 80)) == 0
 
 
 def test_the_pages_are_as_said(tmp_path):
