@@ -85,6 +85,7 @@ async def do(crawl, members, step):
             return await member.store.bury(words[0], to=words[1], count=words[2])
         if what == "join":
             joined = (await member.join(f"node {node}", again=words[0])).joined
+            await member.report()  # there is one to be sent again
             return joined.epoch, joined.predecessor, joined.told, joined.settled
         if what == "entries":
             return await member.store.entries(*words)

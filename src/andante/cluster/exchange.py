@@ -145,9 +145,11 @@ class Marked(msgspec.Struct, frozen=True, array_like=True):
     fresh: bytes
     """For each link a byte: 1 if it was never seen before."""
     length: int
-    """Entries in the log now."""
+    """Entries in the log now. It shrinks by `Rewrite` only."""
+    taken: bool = False
+    """The server is the node's by this very part: nothing else waits for it."""
     state: bytes = b""
-    """Where the server is the node's by this: as its last owner kept it (`Keep`)."""
+    """Where it is taken: as its last owner kept it (`Keep`)."""
     aged: float = 0.0
     """Seconds since that was kept."""
 

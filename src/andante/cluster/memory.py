@@ -125,8 +125,9 @@ class Memory:
         for fingerprint in unpack(part.fingerprints):
             fresh.append(fingerprint not in self.seen)
             self.seen.add(fingerprint)
+        taken = log.owner == POOL and part.takes and self.settled and part.server not in self.pool
         state, aged = b"", 0.0
-        if log.owner == POOL and part.takes and self.settled and part.server not in self.pool:
+        if taken:
             log.owner = epoch
             state, aged = log.state, self._aged(log)
         if any(fresh):
@@ -139,7 +140,7 @@ class Memory:
             log.entries.append(Entry(epoch, entry=part.entry, fresh=mask))
             log.waiting += sum(fresh)
             self.changes += 1
-        return Marked(log.owner, bytes(fresh), len(log.entries), state, aged)
+        return Marked(log.owner, bytes(fresh), len(log.entries), taken, state, aged)
 
     def _own(self, part: Own, epoch: int) -> bool:
         log = self.log(part.server)
@@ -209,8 +210,6 @@ class Memory:
             self.gifts.setdefault(to, {})[server] = None
         elif log.waiting:
             self.pool[server] = None
-        else:
-            log.entries = []
 
     def answer(self, report: Report, epoch: int) -> Answer:
         """Answer a report, once for each number."""

@@ -152,7 +152,7 @@ def _marked(count: int, reader: Reader) -> Marked:
     fresh = _mask(count, reader) if kind == b"\2" else kind * count
     if reader.take(1) == b"\0":
         return Marked(owner, fresh, length)
-    return Marked(owner, fresh, length, reader.text(), reader.seconds())
+    return Marked(owner, fresh, length, taken=True, state=reader.text(), aged=reader.seconds())
 
 
 def _mask(count: int, reader: Reader) -> bytes:
