@@ -110,7 +110,7 @@ class Memory:
         match part:
             case Ended():
                 log.entries.append(Entry(epoch, part.fingerprints))
-                log.waiting -= len(part.fingerprints) // WIDTH
+                log.waiting = max(0, log.waiting - len(part.fingerprints) // WIDTH)
             case Keep():
                 log.state, log.kept_at = part.state, self.clock()
             case Give():

@@ -35,7 +35,7 @@ local function record(server)
   if not found then
     local packed = call('HGET', SERVERS, server)
     found = {owner = NOBODY, waiting = 0}
-    if packed then found.owner, found.waiting = struct.unpack('<I4i4', packed) end
+    if packed then found.owner, found.waiting = struct.unpack('<I4I4', packed) end
     records[server] = found
   end
   return found
@@ -48,7 +48,7 @@ local function write_records()
   for server in pairs(changed) do
     local it = records[server]
     fields[#fields + 1] = server
-    fields[#fields + 1] = struct.pack('<I4i4', it.owner, it.waiting)
+    fields[#fields + 1] = struct.pack('<I4I4', it.owner, it.waiting)
     if #fields >= 1000 then
       call('HSET', SERVERS, unpack(fields))
       fields = {}
