@@ -1,5 +1,6 @@
 """The Redis that the tests use: ready, and as it was asked for, whatever is done to it."""
 
+import os
 import subprocess
 import sys
 import time
@@ -92,11 +93,12 @@ def test_masters_share_the_slots(masters):
     assert min(shares) > 10
 
 
-def test_it_dies_with_a_test_that_is_killed():
+def test_it_dies_with_a_test_that_is_killed(tmp_path):
     lines = "from services.redis import redis_server as r\nwith r() as s:\n print(s.pid, flush=True)\n input()"
     with subprocess.Popen(
         [sys.executable, "-c", lines],
         cwd=Path(__file__).parents[1],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as test:

@@ -150,9 +150,10 @@ def _answer(part: Part, reader: Reader) -> object:
 def _marked(count: int, reader: Reader) -> Marked:
     owner, length, kind = reader.number(), reader.number(), reader.take(1)
     fresh = _mask(count, reader) if kind == b"\2" else kind * count
-    if reader.take(1) == b"\0":
-        return Marked(owner, fresh, length)
-    return Marked(owner, fresh, length, taken=True, state=reader.text(), aged=reader.seconds())
+    taken = reader.take(1)
+    if taken != b"\2":
+        return Marked(owner, fresh, length, taken == b"\1")
+    return Marked(owner, fresh, length, True, reader.text(), reader.seconds())  # noqa: FBT003
 
 
 def _mask(count: int, reader: Reader) -> bytes:

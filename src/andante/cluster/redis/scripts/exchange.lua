@@ -69,7 +69,7 @@ local function links(takes)
     it.owner = epoch
     change(server)
     local text_of, aged = kept(server)
-    state = '\1' .. text(text_of) .. struct.pack('<d', aged)
+    state = text_of == '' and '\1' or '\2' .. text(text_of) .. struct.pack('<d', aged)
   end
   local length
   if fresh > 0 then
