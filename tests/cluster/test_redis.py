@@ -12,6 +12,7 @@ from andante.cluster.exchange import (
     Ended,
     Keep,
     LostError,
+    Report,
     Take,
     UnreachableError,
 )
@@ -147,6 +148,8 @@ def test_one_that_hangs():
                 await a.report(links(A, 2))
             with pytest.raises(UnreachableError):
                 await a.again()
+            with pytest.raises(ValueError, match="report 2 has not been answered"):
+                await a.store.exchange(Report(3, [links(A, 3)]))
             server.resume()
             answer = await a.again()
             assert answer.parts[0].fresh == b"\1"
