@@ -234,6 +234,8 @@ class Peer:
             self._handover.see_to_leaving()
             if self._outbox and self._frontier.queued < self._enough():
                 return
+            if self._totals is not None and not self._totals.waiting:
+                return  # all may be done
 
     def _enough(self) -> float:
         """Return how many URLs are enough until the next heart-beat."""
