@@ -1,0 +1,182 @@
+"""What must hold in a cluster whatever goes wrong. The checks know what was seen from outside (`andante.sim.watch`), and nothing of the nodes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from math import floor, inf
+from pathlib import Path
+
+import msgspec
+
+from andante.cluster.memory import Memory
+from andante.crawl.settings import Settings
+from andante.frontier.seen import WIDTH
+from andante.sim.link import TIMEOUT
+from andante.sim.watch import Life, Request, Watch, pages
+
+_EPSILON = 1e-6
+"""Seconds: more than times may be off by rounding."""
+
+_WORD = 3.0
+"""Seconds, besides the commit interval and the heart-beat, from the end of a page to the moment at which the store has heard of it."""
+
+
+class Verdict(msgspec.Struct):
+    """What was checked, and found wrong."""
+
+    problems: list[str]
+    pages: int = 0
+    """Different ones in the outputs."""
+    requests: int = 0
+    again: int = 0
+    """Pages that were fetched again."""
+    late: int = 0
+    """Pages that were written by a node when their server was not its own any more."""
+    moved: int = 0
+    """Times that a server got another owner than its first."""
+    seconds: float = 0.0
+
+
+def check(
+    watch: Watch,
+    settings: Settings,
+    *,
+    wanted: Iterable[str],
+    outputs: Sequence[Path],
+    quiet: bool,
+    seconds: float,
+) -> Verdict:
+    """Check a run that has ended.
+
+    Args:
+        watch: what was seen.
+        settings: of the nodes.
+        wanted: URLs of all pages that can be reached.
+        outputs: of all nodes.
+        quiet: nothing went wrong.
+        seconds: that it took.
+    """
+    found = Counter(pages(outputs))
+    again = refetched(watch.requests)
+    problems = [*watch.problems, *lost(set(wanted), found)]
+    for requests in by_server(watch.requests).values():
+        problems += crowds(requests, settings)
+        problems += haste(requests, settings)
+    problems += waste(again, watch, settings, quiet=quiet)
+    problems += books(watch.memory)
+    if watch.memory.totals.waiting:
+        problems.append(f"{watch.memory.totals.waiting} URLs wait at the end, by the store")
+    if quiet:
+        problems += [f"{url} is {count} times in the outputs" for url, count in found.items() if count > 1]
+    return Verdict(
+        problems=problems,
+        pages=len(found),
+        requests=len(watch.requests),
+        again=len(again),
+        late=sum(not each.was_owner for each in watch.written),
+        moved=len([each for each in watch.owned if each.owner])
+        - len({each.server for each in watch.owned}),
+        seconds=seconds,
+    )
+
+
+def by_server(requests: Iterable[Request]) -> dict[str, list[Request]]:
+    """Return the requests of each server in the order of their arrival."""
+    found: dict[str, list[Request]] = defaultdict(list)
+    for request in sorted(requests, key=lambda each: each.arrives):
+        found[request.server].append(request)
+    return found
+
+
+def crowds(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
+    """One node a server: never are more requests under way at one than one node may have, whoever sent them."""
+    most = settings.per_server if isinstance(settings.per_server, int) else 1
+    under_way: list[Request] = []
+    for request in requests:
+        under_way = [each for each in under_way if each.ends > request.arrives + _EPSILON]
+        under_way.append(request)
+        if len(under_way) > most:
+            names = ", ".join(f"{each.url} by {each.life.name}" for each in under_way)
+            yield f"at {request.arrives:.3f} s more than {most} under way at {request.server}: {names}"
+
+
+def haste(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
+    """Pauses hold, also from the last request of one node to the first one of another."""
+    pause = 60.0 / settings.rate if settings.rate < inf else 0.0
+    for earlier, later in pairwise(requests):
+        same = earlier.life is later.life
+        least = max(pause / 2 if same else pause, settings.delay)
+        apart = later.arrives - earlier.arrives
+        if apart < least - _EPSILON:
+            yield _hasty(later, earlier, f"{apart:.3f} s after {earlier.url}", least)
+        rest = later.arrives - earlier.ends
+        if rest < settings.delay - _EPSILON:
+            yield _hasty(later, earlier, f"{rest:.3f} s after the response", settings.delay)
+    if settings.rate < inf:
+        most = floor(settings.rate) + 1
+        for first, last in zip(requests, requests[most:], strict=False):
+            if last.arrives - first.arrives < 60.0 - _EPSILON:
+                yield f"at {last.arrives:.3f} s {last.server} has had more than {most} requests in a minute"
+
+
+def _hasty(later: Request, earlier: Request, what: str, least: float) -> str:
+    return f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} {what} by {earlier.life.name}: {least:g} s is least"
+
+
+def lost(wanted: set[str], found: Counter[str]) -> Iterator[str]:
+    """Every page is in some output, and nothing else is."""
+    if missing := sorted(wanted - found.keys()):
+        yield f"{len(missing)} pages are lost, such as {missing[0]}"
+    if strange := sorted(found.keys() - wanted):
+        yield f"{len(strange)} pages are none of the web's, such as {strange[0]}"
+
+
+def refetched(requests: Sequence[Request]) -> list[tuple[Request, Request]]:
+    """Return pairs of requests for one page, both of which had it."""
+    first: dict[str, Request] = {}
+    again = []
+    for request in sorted(requests, key=lambda each: each.arrives):
+        if not request.is_page:
+            continue
+        if request.url in first:
+            again.append((first[request.url], request))
+        first[request.url] = request
+    return again
+
+
+def waste(
+    again: Iterable[tuple[Request, Request]], watch: Watch, settings: Settings, *, quiet: bool
+) -> Iterator[str]:
+    """A page is fetched again only if the node that had it was killed or buried before the store could hear of it."""
+    for earlier, later in again:
+        last = _last_word(earlier.life, watch)
+        grace = settings.commit_interval + settings.heartbeat + _WORD
+        if quiet or last is None or earlier.ends < last - grace:
+            yield f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} again, which {earlier.life.name} had at {earlier.ends:.3f} s"
+
+
+def _last_word(life: Life, watch: Watch) -> float | None:
+    """Return when the store last heard a node that then died or was buried; None: that did not happen."""
+    ends = [heard for epoch, heard in life.epochs.items() if epoch in watch.buried]
+    return min(ends) if ends else None
+
+
+def books(memory: Memory) -> Iterator[str]:
+    """What the store counts is what its logs say: what waits has been found and has not ended, each once."""
+    for server, log in memory.logs.items():
+        found: Counter[bytes] = Counter()
+        for entry in log.entries:
+            fingerprints = [
+                entry.fingerprints[at : at + WIDTH] for at in range(0, len(entry.fingerprints), WIDTH)
+            ]
+            if entry.entry:
+                fresh = entry.fresh or b"\1" * len(fingerprints)
+                found.update(f for f, counts in zip(fingerprints, fresh, strict=True) if counts)
+            else:
+                found.subtract(fingerprints)
+        if sum(found.values()) != log.waiting:
+            yield f"{server}: {log.waiting} wait by the store's count, {sum(found.values())} by its log"
+        if wrong := [count for count in found.values() if count not in (0, 1)]:
+            yield f"{server}: {len(wrong)} URLs have ended more or less often than they were found"
