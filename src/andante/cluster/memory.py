@@ -191,6 +191,8 @@ class Memory:
     def answer(self, report: Report, epoch: int) -> Answer:
         """Answer a report, once for each number."""
         number, parts = self.answered.get(epoch, (0, []))
+        if report.number < number:
+            raise ValueError(f"report {report.number} comes after report {number}")
         if report.number != number:
             parts = [self.do(part, epoch) for part in report.parts]
             self.answered[epoch] = (report.number, parts)

@@ -13,8 +13,7 @@ import msgspec
 from andante.cluster.memory import Memory
 from andante.crawl.settings import Settings
 from andante.frontier.seen import WIDTH
-from andante.sim.link import TIMEOUT
-from andante.sim.watch import Life, Request, Watch, pages
+from andante.sim.watch import Request, Watch, pages
 
 _EPSILON = 1e-6
 """Seconds: more than times may be off by rounding."""
@@ -150,17 +149,17 @@ def waste(
     again: Iterable[tuple[Request, Request]], watch: Watch, settings: Settings, *, quiet: bool
 ) -> Iterator[str]:
     """A page is fetched again only if the node that had it was killed or buried before the store could hear of it."""
+    grace = settings.commit_interval + settings.heartbeat + _WORD
     for earlier, later in again:
-        last = _last_word(earlier.life, watch)
-        grace = settings.commit_interval + settings.heartbeat + _WORD
-        if quiet or last is None or earlier.ends < last - grace:
+        if quiet or not _was_unheard(earlier, watch, grace):
             yield f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} again, which {earlier.life.name} had at {earlier.ends:.3f} s"
 
 
-def _last_word(life: Life, watch: Watch) -> float | None:
-    """Return when the store last heard a node that then died or was buried; None: that did not happen."""
-    ends = [heard for epoch, heard in life.epochs.items() if epoch in watch.buried]
-    return min(ends) if ends else None
+def _was_unheard(request: Request, watch: Watch, grace: float) -> bool:
+    """Tell whether a page came shortly before the last word of an epoch that was buried, or after it."""
+    began = {e: joined for e, (joined, _) in request.life.epochs.items() if joined <= request.ends}
+    epoch = max(began, default=0)
+    return epoch in watch.buried and request.ends >= request.life.epochs[epoch][1] - grace
 
 
 def books(memory: Memory) -> Iterator[str]:

@@ -19,7 +19,7 @@ from andante.sim.server import Reply, Server
 from andante.sim.transport import SimulatedTransport
 
 
-@dataclass
+@dataclass(eq=False)
 class Life:
     """One life of a node, from its start to its end."""
 
@@ -30,8 +30,8 @@ class Life:
     began: float
     ended: float = inf
     was_killed: bool = False
-    epochs: dict[int, float] = field(default_factory=dict)
-    """That it was given, and when the store last counted a report of each."""
+    epochs: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """That it was given: when, and when the store last took a report of each."""
 
     @property
     def name(self) -> str:
@@ -39,7 +39,7 @@ class Life:
         return f"{self.node}.{self.number}"
 
 
-@dataclass
+@dataclass(eq=False)
 class Request:
     """A request at a server. Times are seconds of the one virtual clock."""
 
@@ -59,7 +59,7 @@ class Request:
         return f"http://{self.server}{self.target}"
 
 
-@dataclass
+@dataclass(eq=False)
 class Written:
     """A page in a node's output."""
 
@@ -70,7 +70,7 @@ class Written:
     """Its server was the node's then, by the store."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Owned:
     """A server has another owner."""
 
@@ -169,7 +169,8 @@ class Watch:
 
     def heard(self, life: Life, epoch: int) -> None:
         """The store has taken a report."""
-        life.epochs[epoch] = self._clock()
+        now = self._clock()
+        life.epochs[epoch] = life.epochs.get(epoch, (now, now))[0], now
 
     # Outputs
 
