@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any, NoReturn
 
 from andante.cli import crawl, experiment, rate, simulate, status
+from andante.cluster.exchange import ClusterError
 from andante.crawl.settings import SettingsError
 from andante.store.journal import JobError
 
@@ -49,5 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (SettingsError, JobError) as error:
         print(f"andante: {error}", file=sys.stderr)
         return 2
+    except ClusterError as error:
+        print(f"andante: {error}", file=sys.stderr)
+        return 1
     except BrokenPipeError:
         return 1

@@ -45,8 +45,8 @@ class Load(msgspec.Struct, frozen=True, array_like=True):
 class Throughput:
     """What a node does, and what it could do.
 
-    The throughput is the mean over a window of beats. The power is the throughput over the share of the node that is in use; it is measured over as much
-    time *in use* as the window has, so that it is not forgotten while there is little to do.
+    The throughput is the mean over a window of beats. The power is the throughput over the share of the node that is in use, a mean in which the older gives way to the newer
+    at the speed of time *in use*: it is not forgotten while there is little to do.
 
     Args:
         beats: length of the window.
@@ -127,12 +127,12 @@ class Balance(Protocol):
 class Vessels:
     """Communicating vessels: work flows until the time to drain is the same everywhere.
 
-    A node gives what it has above the level when it is too full, or another one too empty; one that is too empty takes from the pool at once, one that has any room does
-    when something has lain there for ``short`` beats, and everybody when for ``long``.
+    A node gives what it has above the level when it is too full, and knows its power, or when another one is too empty. What is in the pool is taken at once
+    by those that are half a band too empty, after ``short`` beats by those that have any room, after ``long`` by everybody: it is always emptied.
 
     Args:
         band: how far from its share, as a part of it, a node may be and nothing is done.
-        least: seconds; what a node will have done by itself within them is not worth a move.
+        least: seconds by which the crawl's end must come nearer for a move to be worth it.
         short: beats.
         long: beats.
     """
@@ -149,22 +149,25 @@ class Vessels:
     def decide(self, epoch: int, loads: Mapping[int, Load], *, waiting: int, pool: int) -> Move:
         """See `Balance.decide`."""
         share = shares(loads, waiting)
-        room = share[epoch] - loads[epoch].waiting
+        room = {each: share[each] - load.waiting for each, load in loads.items()}
+        band = self._band_of(loads, waiting)
+        mine = room[epoch]
         self._lain = self._lain + 1 if pool else 0
         if pool and (
-            room > self._band * share[epoch]
-            or (room >= 1 and self._lain > self._short)
+            mine > band / 2 * share[epoch]
+            or (mine >= 1 and self._lain > self._short)
             or self._lain > self._long
         ):
-            return Move(take=max(1, ceil(room)))
-        if -room < max(1.0, self._least * loads[epoch].throughput):
-            return Move()
-        too_full = loads[epoch].known > 0.99 and -room > self._band * share[epoch]
-        if too_full or any(
-            share[each] - load.waiting > self._band * share[each] for each, load in loads.items()
-        ):
-            return Move(give=int(-room))
+            return Move(take=max(1, ceil(mine)))
+        too_full = loads[epoch].known == 1 and -mine > band * share[epoch]
+        if too_full or any(room[each] > band * share[each] for each in loads):
+            return Move(give=max(0, int(-mine)))
         return Move()
+
+    def _band_of(self, loads: Mapping[int, Load], waiting: int) -> float:
+        """Return the band: where the crawl has few seconds to go, the part of them that is worth a move."""
+        throughput = sum(load.throughput for load in loads.values())
+        return max(self._band, self._least * throughput / max(waiting, 1))
 
 
 class Never:
@@ -216,9 +219,10 @@ def choose(servers: Iterable[tuple[str, int, bool]], urls: int) -> list[str]:
         servers: key, URLs that wait, and whether it is being visited; in the order in which they will be reached.
         urls: to give.
     """
-    last_first = sorted(reversed(list(servers)), key=lambda server: server[2])
+    last_first = list(servers)
+    last_first.reverse()
     chosen: list[str] = []
-    for key, waiting, _ in last_first:
+    for key, waiting, _ in sorted(last_first, key=lambda server: server[2]):
         if 0 < waiting <= urls:
             chosen.append(key)
             urls -= waiting

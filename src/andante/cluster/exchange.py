@@ -82,14 +82,14 @@ class Take(msgspec.Struct, frozen=True, tag="T", array_like=True):
 
 
 class Rewrite(msgspec.Struct, frozen=True, tag="R", array_like=True):
-    """The log of a server is replaced by one of the URLs that still wait, if it has ``length`` entries, all of which its owner has seen. Answer: whether it was."""
+    """The log of a server is replaced by entries of the URLs that wait by what its owner has read; they are marked seen. Refused while there is mail of the server.
+
+    Only its owner may say this. Answer: whether it was done.
+    """
 
     server: str
-    length: int
-    count: int
-    """URLs in the entry; they must be those that wait by the log."""
-    entry: bytes
-    fingerprints: bytes
+    entries: list[tuple[bytes, bytes]]
+    """Of each the fingerprints of its links, and the links packed."""
 
 
 class Heard(msgspec.Struct, frozen=True, tag="H", array_like=True):
@@ -135,7 +135,9 @@ class Marked(msgspec.Struct, frozen=True, array_like=True):
     fresh: bytes
     """For each link a byte: 1 if it was never seen before."""
     length: int
-    """Entries in the log now."""
+    """Entries in the log now. It shrinks by `Rewrite` only."""
+    taken: bool = False
+    """The server is the node's by this very part: nothing else waits for it."""
 
 
 class Grant(msgspec.Struct, frozen=True, array_like=True):

@@ -12,6 +12,9 @@ from andante.frontier.block import Block, Link
 from andante.frontier.frontier import Changes
 from andante.frontier.queue import Read
 
+ADDRESS = "ip "
+"""Before the text of an IP address, where it is owned as servers are: a name that no server has."""
+
 Found = Callable[[str, bytes, Link, int], None]
 """Takes a link that may be new: server, fingerprint, link, grade."""
 
@@ -26,22 +29,115 @@ class SharedFrontier(Frontier):
         read: reads the links of a stored block.
         found: takes the links that may be new.
         recent: fingerprints of URLs met lately.
+        ended: URLs that this node has ended before.
         options: those of `Frontier`.
     """
 
-    def __init__(self, read: Read, *, found: Found, recent: Recent, **options: Any) -> None:
+    def __init__(
+        self, read: Read, *, found: Found, recent: Recent, ended: int = 0, **options: Any
+    ) -> None:
         super().__init__(read, **options)
         self._found = found
         self._recent = recent
         self._ended: dict[str, bytearray] = {}
+        self._in_hand: dict[tuple[int, int], Task] = {}
+        self._at: dict[str, set[Server]] = {}  # by IP address that is the node's
+        self._where: dict[Server, str] = {}
+        self._emptied: list[str] = []
+        self.claim: Callable[[Server, str], None] = lambda _, __: None
+        """Asks for what the server cannot be visited without: an IP address, by `ADDRESS` and its text, or another server."""
         self._gone: list[Block] = []
-        self.in_all = 0
-        """URLs that the crawl has met, all nodes together."""
+        self._done = ended
 
     @property
     def known(self) -> int:
-        """URLs met by all nodes, as far as is known here."""
-        return self.in_all
+        """URLs that were this node's at their end, or are now."""
+        return self._done + self.queued + len(self._in_hand)
+
+    def take(self, server: Server, now: float) -> Task | None:
+        """Take the next URL of a visited server."""
+        task = super().take(server, now)
+        if task is not None:
+            self._in_hand[task.block.number, task.index] = task
+        return task
+
+    def retry(self, task: Task, due: float, *, attempts: int) -> None:
+        """Queue the URL again, unless its server was withdrawn."""
+        self._in_hand.pop((task.block.number, task.index), None)
+        if self.servers.get(task.server.key) is task.server:
+            super().retry(task, due, attempts=attempts)
+
+    def waiting(self, server: Server) -> list[tuple[Link, int]]:
+        """Return what has not ended at a server, with the grades; what is in hand is among it."""
+        in_hand = [
+            (task.link, task.block.grade(task.index))
+            for task in self._in_hand.values()
+            if task.server is server
+        ]
+        return [*in_hand, *server.waiting(self._read_links)]
+
+    # Addresses
+
+    def bind(self, server: Server, key: str, now: float) -> bool:
+        """The server was found at an IP address; no visit goes on before the address is the node's, too."""
+        if not self._per_address or key in self._at:
+            is_bound = super().bind(server, key, now)
+            if self._per_address:
+                self._move_to(server, key)
+            return is_bound
+        self.put_aside(server, ADDRESS + key)
+        return False
+
+    def put_aside(self, server: Server, wanted: str) -> None:
+        """A server is not visited until `back` is called: something else must be the node's first."""
+        self._absent.add(server)
+        self._list_anew(server)
+        self.claim(server, wanted)
+
+    def own(self, wanted: str) -> None:
+        """What a server was put aside for is the node's."""
+        if wanted.startswith(ADDRESS):
+            self._at.setdefault(wanted.removeprefix(ADDRESS), set())
+        else:
+            self.server(wanted)
+
+    @property
+    def addresses(self) -> list[str]:
+        """The IP addresses that are the node's."""
+        return list(self._at)
+
+    def emptied(self) -> list[str]:
+        """Return the IP addresses that no server is left at since the last call; they are the node's no more."""
+        emptied, self._emptied = self._emptied, []
+        return emptied
+
+    def neighbours(self, server: Server) -> list[Server]:
+        """Return the servers that go where a server goes, as they share its address: it and others."""
+        address = self._where.get(server)
+        return [server] if address is None else sorted(self._at[address], key=lambda each: each.key)
+
+    def reach(self, server: Server, key: str) -> Server | None:
+        """Return another server that this one needs something of; None: it is waited for, until it is the node's."""
+        if key not in self.servers:
+            self.put_aside(server, key)
+            return None
+        return self.servers[key]
+
+    def _move_to(self, server: Server, key: str) -> None:
+        if self._where.get(server) != key:
+            self._leave_address(server)
+            self._where[server] = key
+            self._at[key].add(server)
+
+    def _leave_address(self, server: Server) -> None:
+        address = self._where.pop(server, None)
+        if address is not None:
+            self._at[address].discard(server)
+            if not self._at[address]:
+                del self._at[address]
+                self._emptied.append(address)
+
+    # Servers come and go
 
     def admit(self, key: str, links: Iterable[tuple[Link, int]]) -> None:
         """Queue links of one of the node's servers that are new, with their grades."""
@@ -52,8 +148,10 @@ class SharedFrontier(Frontier):
     def finish(self, task: Task) -> None:
         """The URL has ended; that of a server that was withdrawn is another node's by now."""
         server = task.server
+        self._in_hand.pop((task.block.number, task.index), None)
         if self.servers.get(server.key) is server:
             super().finish(task)
+            self._done += 1
             self._ended.setdefault(server.key, bytearray()).extend(urls.fingerprint(task.url))
 
     def note(self, key: str, fingerprints: bytes) -> None:
@@ -67,6 +165,7 @@ class SharedFrontier(Frontier):
             server.warmth.is_leaving = True
             self._line(server).remove(server)
             return False
+        self._leave_address(server)
         self.forget(server)
         self.queued -= server.queued
         for block in {block.number: block for block in server.blocks()}.values():

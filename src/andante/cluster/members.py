@@ -8,8 +8,8 @@ from typing import Protocol
 class Members(Protocol):
     """The nodes of one crawl, as one of them sees them.
 
-    The service keeps a session with the node; hearing nothing for `ttl` it ends the session, and the node's entry goes. The next
-    `confirm` makes another. It may see a death up to one tick of its clock later, never sooner.
+    The service keeps a session with the node's process. Hearing nothing of it for `ttl` (or up to a tick of its clock longer) it ends the
+    session, and the node's entry goes; the next `confirm` makes another. A process that lives but asks nothing for `ttl` is given up as well, within another `ttl`.
 
     All methods but `close` raise `UnreachableError` when there is no answer, or the session has ended; and `ClusterError` when the service refuses.
     """

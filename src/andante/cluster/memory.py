@@ -123,7 +123,8 @@ class Memory:
         for fingerprint in unpack(part.fingerprints):
             fresh.append(fingerprint not in self.seen)
             self.seen.add(fingerprint)
-        if log.owner == POOL and part.takes and self.settled and part.server not in self.pool:
+        taken = log.owner == POOL and part.takes and self.settled and part.server not in self.pool
+        if taken:
             log.owner = epoch
         if any(fresh):
             if log.owner == POOL:
@@ -134,7 +135,7 @@ class Memory:
             log.entries.append(Entry(epoch, part.fingerprints, part.entry, bytes(fresh)))
             log.waiting += sum(fresh)
             self.changes += 1
-        return Marked(log.owner, bytes(fresh), len(log.entries))
+        return Marked(log.owner, bytes(fresh), len(log.entries), taken)
 
     def _own(self, part: Own, epoch: int) -> bool:
         log = self.log(part.server)
@@ -160,9 +161,12 @@ class Memory:
         return Grant(server, log.waiting, log.state, self.clock() - log.kept_at)
 
     def _rewrite(self, log: _Log, part: Rewrite, epoch: int) -> bool:
-        if len(log.entries) != part.length or part.server in self.mail.get(epoch, ()):
+        if part.server in self.mail.get(epoch, ()):
             return False
-        log.entries = [Entry(epoch, part.fingerprints, part.entry)] if part.count else []
+        log.entries = [Entry(epoch, fingerprints, entry) for fingerprints, entry in part.entries]
+        found = [each for entry in log.entries for each in unpack(entry.fingerprints)]
+        self.seen.update(found)
+        log.waiting = len(found)
         return True
 
     def _heard(self, part: Heard, epoch: int) -> object:

@@ -57,11 +57,12 @@ class Outbox:
         self._said: list[Kept] = []
         self._number = 0
         self._ending: list[Kept] = []
+        self._later: list[Kept] | None = None
         self.waiting = 0
         """Links that wait to be heard."""
 
     def __bool__(self) -> bool:
-        return bool(self._found or self._parts or self._said)
+        return bool(self._found or self._parts or self._said or self._later)
 
     def restore(self, number: int, part: Part) -> None:
         """Add a part that an earlier life of the node has left."""
@@ -82,6 +83,13 @@ class Outbox:
         if len(found.links) >= ENTRY_MAX:
             self._seal(server, self._found.pop(server))
 
+    def has_links(self, server: str) -> bool:
+        """Tell whether links of a server wait to be heard."""
+        return server in self._found or any(
+            isinstance(kept.part, Links) and kept.part.server == server
+            for kept in (*self._said, *self._parts, *(self._later or ()))
+        )
+
     def say(self, part: Part) -> None:
         """Add a part, behind all links found so far."""
         self.seal()
@@ -98,9 +106,31 @@ class Outbox:
         part = Links(server, bytes(found.fingerprints), pack(found.links, grades))
         self._add(part, found.links, grades)
 
+    def hold(self) -> None:
+        """Say nothing of what waits or is still to come, but what is added by `say_first`, until `release`."""
+        self.seal()
+        self._later = list(self._parts)
+        self._parts.clear()
+
+    def say_first(self, part: Part) -> None:
+        """Add a part that is said although all others are held."""
+        self._last += 1
+        self._parts.append(Kept(self._last, part))
+
+    def release(self) -> None:
+        """Say all again."""
+        later, self._later = self._later, None
+        self._parts += later or ()
+
     def _add(self, part: Part, links: Sequence[Link] = (), grades: bytes = b"") -> None:
         self._last += 1
-        self._parts.append(Kept(self._last, part, max(len(links), 1), links, grades))
+        self._append(Kept(self._last, part, max(len(links), 1), links, grades))
+
+    def _append(self, kept: Kept) -> None:
+        if self._later is None:
+            self._parts.append(kept)
+        else:
+            self._later.append(kept)
 
     # Saying it
 
@@ -137,8 +167,10 @@ class Outbox:
 
     def drop(self, kind: type[Part]) -> list[Part]:
         """Take back the parts of a kind that have not been said; return them."""
+        self.release()
         dropped = [kept for kept in self._parts if isinstance(kept.part, kind)]
         self._parts = deque(kept for kept in self._parts if not isinstance(kept.part, kind))
+        self.waiting -= sum(len(kept.links) for kept in dropped)
         self._heard += [kept.number for kept in dropped if kept.number <= self._stored]
         return [kept.part for kept in dropped]
 
@@ -151,7 +183,8 @@ class Outbox:
             ended: fingerprints of the URLs that end with this commit, by server. They are said when it is done: see `committed`.
         """
         self.seal()
-        new = [kept for kept in (*self._said, *self._parts) if kept.number > self._stored]
+        waiting = (*self._said, *self._parts, *(self._later or ()))
+        new = [kept for kept in waiting if kept.number > self._stored]
         for server, fingerprints in ended.items():
             self._last += 1
             part = Ended(server, bytes(fingerprints))
@@ -167,14 +200,15 @@ class Outbox:
 
     def committed(self) -> None:
         """The commit is on disk: what it has ended may be said."""
-        self._parts += self._ending
+        for kept in self._ending:
+            self._append(kept)
         self._ending = []
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Links | Ended).decode
+_decoder: msgspec.msgpack.Decoder[Links | Ended] = msgspec.msgpack.Decoder(Links | Ended)
 
 
 def decode(data: bytes) -> Links | Ended:
     """Unpack a part that a commit has kept."""
-    return _decode(data)
+    return _decoder.decode(data)

@@ -1,7 +1,8 @@
 """Members by ZooKeeper: each node has an ephemeral node, ``/andante/CRAWL/nodes/EPOCH``, which holds its name.
 
-kazoo speaks with ZooKeeper in threads of its own, keeps the session alive by pings, and comes back after an interruption. It is only asked for what does not
-block; what does (starting and closing) is done in a thread aside. What is asked while there is no connection fails at once, so that nothing piles up.
+kazoo speaks with ZooKeeper in threads of its own, keeps the session alive by pings, and comes back after an interruption. It is only asked for
+what does not block; what does (starting and closing) is done in a thread aside. What is asked while there is no connection fails at once, so that
+nothing piles up. When the event loop hangs and asks nothing for the session's time, the pings end too, and then the session.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -194,6 +196,7 @@ class ZooKeeper:
 
     async def _answer(self, ask: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Ask kazoo something; return the answer."""
+        self._client.used_at = time.monotonic()
         if not self._client.connected:
             raise UnreachableError("there is no connection with ZooKeeper")
         try:
@@ -215,7 +218,7 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has n
 
 
 class _Client(KazooClient):  # type: ignore[misc]
-    """kazoo's client, which says what was granted, and does not die of an answer that makes no sense."""
+    """kazoo's client, which says what was granted, pings only as long as it is used, and does not die of an answer that makes no sense."""
 
     def __init__(self, address: Address, session: float) -> None:
         handler = _Handler()
@@ -228,8 +231,11 @@ class _Client(KazooClient):  # type: ignore[misc]
             connection_retry=KazooRetry(sleep_func=handler.sleep_func, **_RETRY),
         )
         self.granted = 0.0
+        self.used_at = time.monotonic()
         connection = self._connection
-        self._invoke, connection._invoke = connection._invoke, self._note  # noqa: SLF001  # kazoo has no other way
+        # kazoo has no other way.
+        self._invoke, connection._invoke = connection._invoke, self._note  # noqa: SLF001
+        self._ping, connection._send_ping = connection._send_ping, self._ping_if_used  # noqa: SLF001
         self._attempt, connection._connect_attempt = connection._connect_attempt, self._survive  # noqa: SLF001
 
     def _note(self, timeout: float, request: object, xid: int | None = None) -> Any:
@@ -237,6 +243,10 @@ class _Client(KazooClient):  # type: ignore[misc]
         if isinstance(request, Connect) and answer[0].time_out > 0:
             self.granted = answer[0].time_out / 1000
         return answer
+
+    def _ping_if_used(self, *arguments: Any) -> None:
+        if time.monotonic() < self.used_at + self.granted:
+            self._ping(*arguments)
 
     def _survive(self, *arguments: Any) -> Any:
         try:

@@ -20,6 +20,8 @@ import uvloop
 from andante import url as urls
 from andante.crawl.changes import decisive, told
 from andante.crawl.engine import Engine
+from andante.crawl.join import clock, join
+from andante.crawl.peer import Cluster
 from andante.crawl.settings import Settings, SettingsError, from_strings
 from andante.crawl.start import Choice, choose, engine, limits, open_job
 from andante.crawl.state import State
@@ -57,6 +59,7 @@ class Crawl:
     Raises:
         SettingsError: a seed or setting is wrong.
         JobError: the job cannot be opened.
+        ClusterError: the crawl cannot be joined.
     """
 
     def __init__(
@@ -125,7 +128,7 @@ class Crawl:
         Raises:
             OSError: the disk is full or failing; what was committed stands.
         """
-        with contextlib.ExitStack() as stack:
+        async with contextlib.AsyncExitStack() as stack:
             client = _client(self.settings)
             choice = choose(
                 self.settings, wall=time.time(), problem=self._warn, clock=time.perf_counter
@@ -133,14 +136,21 @@ class Crawl:
             directory = self.settings.job or _temporary(stack)
             job = open_job(self.settings, directory)
             stack.callback(job.close)
+            seeds = list(dict.fromkeys([*job.seeds, *self._seeds]))
+            shared = await join(self.settings, seeds, stack) if self.settings.cluster else None
             try:
-                await self._run(job, client, choice, progress)
+                await self._run(job, client, choice, progress, shared)
             finally:
                 await client.close()
                 self._outputs = job.paths
 
     async def _run(
-        self, job: Job, client: Client, choice: Choice, progress: Progress | None
+        self,
+        job: Job,
+        client: Client,
+        choice: Choice,
+        progress: Progress | None,
+        cluster: Cluster | None,
     ) -> None:
         settings = self.settings
         if changed := told(job.settings, decisive(settings)):
@@ -158,6 +168,8 @@ class Crawl:
             quality=choice.quality,
             deliver=deliver,
             emit=self._on_event,
+            cluster=cluster,
+            **{"clock": clock} if cluster else {},
         )
         self._state = running.state
         if self._interrupted:
@@ -263,7 +275,7 @@ def _drain(running: Crawl) -> Iterator[Page]:
         thread.join()
 
 
-def _temporary(stack: contextlib.ExitStack) -> Path:
+def _temporary(stack: contextlib.AsyncExitStack) -> Path:
     """Return a directory for a job that nobody wants to keep."""
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="andante-"))) / "job"
 

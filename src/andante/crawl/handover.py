@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -15,23 +16,32 @@ from andante.cluster.exchange import (
     Grant,
     Heard,
     Keep,
+    Links,
     Mail,
     Marked,
+    Rewrite,
     Store,
     UnreachableError,
 )
-from andante.cluster.frontier import SharedFrontier
-from andante.cluster.outbox import Kept, Outbox
-from andante.cluster.packing import unpack
+from andante.cluster.frontier import ADDRESS, SharedFrontier
+from andante.cluster.outbox import ENTRY_MAX, Kept, Outbox
+from andante.cluster.packing import pack, unpack
 from andante.crawl.state import State
 from andante.flow import Learnt
 from andante.frontier import Server
 from andante.frontier.block import Link
 from andante.frontier.estimate import Estimate
+from andante.frontier.seen import WIDTH
 from andante.frontier.seen import unpack as unpack_fingerprints
 
 _PAGE = 100
 """Entries of a log that are asked for at once."""
+
+_NOWHERE = -1
+"""Whereto a server goes that is another node's already."""
+
+_ENDED_MIN = 100
+"""URLs that have ended in a log before it is written anew."""
 
 
 class Luggage(msgspec.Struct, array_like=True):
@@ -65,6 +75,9 @@ class Handover:
         self._packed: list[tuple[str, int, bytes]] = []
         self._gone: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._wanted: dict[str, list[Server]] = {}
+        self._ended: Counter[str] = Counter()
+        frontier.claim = self._claim
         self.arriving = 0
         """URLs of servers that are the node's, and are not queued yet."""
         self.before: set[bytes] = set()
@@ -94,9 +107,11 @@ class Handover:
         self._leaving.clear()
         self._packed.clear()
         self._gone.clear()
+        self._wanted.clear()
+        self._ended.clear()
         for server in list(self._frontier.servers.values()):
             if not self._frontier.withdraw(server):
-                self._leaving[server.key] = -1
+                self._leaving[server.key] = _NOWHERE
             else:
                 self._state.forget(server)
 
@@ -166,14 +181,17 @@ class Handover:
         """Links are in the log of a server: those that are new wait here, if it is the node's."""
         part = kept.part
         key: str = part.server  # type: ignore[union-attr]
+        if key in self._wanted and not part.fingerprints:  # type: ignore[union-attr]
+            self._claimed(key, answer.owner, epoch)
+            return
         if answer.owner != epoch or self._is_leaving(key) or 1 not in answer.fresh:
             return
         pairs = list(zip(kept.links, kept.grades, strict=True)) or _unpack(part.entry)  # type: ignore[union-attr]
         links = [pair for pair, fresh in zip(pairs, answer.fresh, strict=True) if fresh]
         if key in self._reading:
             self._reading[key].append((answer.length - 1, links))
-        else:
-            self._frontier.admit(key, links)
+        elif answer.taken or key in self._frontier.servers:
+            self._frontier.admit(key, links)  # else the log, which has them, is still to be read
 
     def mail(self, letters: Iterable[Mail], epoch: int) -> None:
         """Queue what other nodes have found for the node's servers."""
@@ -190,12 +208,36 @@ class Handover:
                 self._read[key] = length
                 self._outbox.say(Heard(key, length))
 
+    # What a server needs besides
+
+    def _claim(self, server: Server, wanted: str) -> None:
+        """Ask for an IP address, or another server, without which a server cannot be visited."""
+        servers = self._wanted.setdefault(wanted, [])
+        servers.append(server)
+        if len(servers) == 1:
+            self._outbox.say(Links(wanted, b"", b""))
+
+    def _claimed(self, wanted: str, owner: int, epoch: int) -> None:
+        """It is known whose it is: if another node's, the server goes there."""
+        servers = [each for each in self._wanted.pop(wanted) if self._is_here(each)]
+        if owner == epoch:
+            self._frontier.own(wanted)
+        for server in servers:
+            if owner in (POOL, epoch):  # nobody's: it is asked for again
+                self._frontier.back(server)
+            else:
+                self.give(server.key, owner)
+
+    def _is_here(self, server: Server) -> bool:
+        return self._frontier.servers.get(server.key) is server
+
     # Out
 
     def give(self, key: str, to: int = POOL) -> None:
-        """Let a server go, when nothing is done at it any more and what was done is safe."""
-        if key in self._frontier.servers and key not in self._leaving:
-            self._leaving[key] = to
+        """Let a server go, with those at its address, when nothing is done at them any more and what was done is safe."""
+        if key in self._frontier.servers:
+            for server in self._frontier.neighbours(self._frontier.servers[key]):
+                self._leaving.setdefault(server.key, to)
             self.see_to_leaving()
 
     def see_to_leaving(self) -> None:
@@ -208,8 +250,11 @@ class Handover:
                 self._read.pop(key, None)
                 if server is not None:
                     self._state.forget(server)
-                if to >= 0:
+                if to != _NOWHERE:
                     self._packed.append((key, to, luggage))
+                    self._packed += [
+                        (ADDRESS + address, to, b"") for address in self._frontier.emptied()
+                    ]
                     self._gone.add(key)
 
     def packed(self) -> list[tuple[str, int, bytes]]:
@@ -220,12 +265,55 @@ class Handover:
     def send(self, packed: Iterable[tuple[str, int, bytes]]) -> None:
         """The commit is done: they go."""
         for key, to, luggage in packed:
-            self._outbox.say(Keep(key, luggage))
+            if luggage:
+                self._outbox.say(Keep(key, luggage))
             self._outbox.say(Give(key, to))
+
+    def lose(self, key: str) -> None:
+        """The server is another node's."""
+        if key in self._frontier.servers:
+            self._leaving[key] = _NOWHERE
+            self.see_to_leaving()
 
     def given(self, key: str) -> None:
         """The store has let the server go."""
         self._gone.discard(key)
+
+    # What the store keeps
+
+    def rewritten(self, ended: Mapping[str, bytearray]) -> list[Rewrite]:
+        """Return the logs to be written anew, as they hold more of what has ended than of what waits.
+
+        Args:
+            ended: fingerprints of what ends with the commit that comes now, by server.
+        """
+        rewritten = []
+        for key, fingerprints in ended.items():
+            self._ended[key] += len(fingerprints) // WIDTH
+            server = self._frontier.servers.get(key)
+            if server is None:
+                del self._ended[key]
+            elif (
+                not server.queued or self._ended[key] > _ENDED_MIN + server.queued
+            ) and not self._outbox.has_links(key):
+                del self._ended[key]
+                rewritten.append(self.rewrite(server))
+        return rewritten
+
+    def rewrite(self, server: Server) -> Rewrite:
+        """Return what replaces the log of a server."""
+        waiting = self._frontier.waiting(server)
+        entries = []
+        for at in range(0, len(waiting), ENTRY_MAX):
+            links, grades = zip(*waiting[at : at + ENTRY_MAX], strict=True)
+            found = b"".join(urls.fingerprint(server.key + link.target) for link in links)
+            entries.append((found, pack(links, bytes(grades))))
+        return Rewrite(server.key, entries)
+
+    def was_rewritten(self, part: Rewrite) -> None:
+        """The log of a server is another."""
+        if part.server in self._read:
+            self._read[part.server] = len(part.entries)
 
     def keep(self, server: Server) -> None:
         """Let the store know what the next owner of a server must know."""

@@ -27,17 +27,17 @@ from andante.cluster.exchange import (
     Joined,
     Keep,
     Known,
-    Links,
     LostError,
     Marked,
     Node,
     Own,
+    Rewrite,
     Store,
     Take,
     Totals,
     UnreachableError,
 )
-from andante.cluster.frontier import SharedFrontier
+from andante.cluster.frontier import ADDRESS, SharedFrontier
 from andante.cluster.lease import Judge, Lease, Watch
 from andante.cluster.members import Members
 from andante.cluster.outbox import Kept, Outbox, decode
@@ -126,9 +126,11 @@ class Peer:
         self._sent: tuple[int, float] = (0, 0.0)
         self._tasks: dict[object, asyncio.Task[None]] = {}
         self._packed: list[tuple[str, int, bytes]] = []
+        self._rewritten: list[Rewrite] = []
         self._settled = True
         self._trouble = ""
         state.may_send = self.may_send
+        state.seed_has_moved = lambda seed: self._do(("tell", seed), self._spread(seed))
         state.job.on_change = self._keep
 
     # What the engine asks
@@ -261,11 +263,16 @@ class Peer:
         """Return what the commit that comes now must keep."""
         self._handover.see_to_leaving()
         self._packed = self._handover.packed()
-        return Outgoing(*self._outbox.changes(self._frontier.ended()))
+        ended = self._frontier.ended()
+        self._rewritten = self._handover.rewritten(ended)
+        return Outgoing(*self._outbox.changes(ended))
 
     def after_commit(self) -> None:
         """The commit is on disk."""
         self._outbox.committed()
+        for part in self._rewritten:
+            if not self._outbox.has_links(part.server):  # none have come meanwhile
+                self._outbox.say(part)
         self._handover.send(self._packed)
         self._packed = []
 
@@ -332,6 +339,10 @@ class Peer:
             self._handover.open(answer)
         elif isinstance(part, Give):
             self._handover.given(part.server)
+        elif isinstance(part, Rewrite) and answer:
+            self._handover.was_rewritten(part)
+        elif isinstance(part, Own | Ended) and not answer:
+            self._handover.lose(part.server)
 
     def _look_at(self, answer: Answer, now: float) -> None:
         """See who is there, who is not, and whether all is done."""
@@ -343,8 +354,8 @@ class Peer:
         }
         self._loads = {epoch: beat.load for epoch, beat in beats.items()}
         self._share(beats)
+        self._allow(beats)
         before, self._totals = self._totals, answer.totals
-        self._frontier.in_all = answer.totals.known
         self._is_over = (
             before is not None
             and not answer.totals.waiting
@@ -423,6 +434,18 @@ class Peer:
         if all(each in beats and self._epoch in beats[each].seen for each in others):
             self._state.total.change(total / (len(others) + 1), self._state.now())
 
+    def _allow(self, beats: dict[int, Beat]) -> None:
+        """Keep to this node's part of what is left of the most pages; nodes that speak at one moment may pass it by a few."""
+        limit, own = self._state.settings.max_pages, self._state.stats.pages
+        if limit is None:
+            return
+        others = {epoch: beat.pages for epoch, beat in beats.items() if epoch != self._epoch}
+        left = max(limit - own - sum(others.values()), 0)
+        part, rest = divmod(left, len(others) + 1)
+        is_first = all(self._epoch < each for each in others)
+        self._state.max_pages = own + part + (rest if is_first else 0)
+        self._state.is_full = not left
+
     # Others
 
     async def _confirm(self) -> None:
@@ -451,6 +474,14 @@ class Peer:
         except (UnreachableError, LostError, ClusterError):
             self._news = -1  # again
 
+    async def _spread(self, seed: str) -> None:
+        """Tell the others that a seed has moved."""
+        while True:
+            with contextlib.suppress(UnreachableError, LostError, ClusterError):
+                await self._store.tell(seed)
+                return
+            await asyncio.sleep(self._state.settings.heartbeat)
+
     def _hear(self, seed: str) -> None:
         """Another node's seed has moved: the crawl moves with it."""
         self._state.scope.add(seed)
@@ -476,7 +507,7 @@ class Peer:
             self._say_all()
 
     async def _begin_anew(self) -> None:
-        for kind in (Keep, Give, Take, Heard, Own, Known):
+        for kind in (Keep, Give, Take, Heard, Rewrite, Own, Known):
             self._outbox.drop(kind)
         self._is_taking = False
         self._totals = None
@@ -495,8 +526,27 @@ class Peer:
             self._handover.before.update(unpack(part.fingerprints))
 
     def _say_all(self) -> None:
-        """Say all that this node holds."""
-        raise NotImplementedError
+        """Say all that this node holds; what it finds meanwhile waits until all others have had time to do so, too."""
+        say = self._outbox.say_first
+        self._outbox.hold()
+        for server in list(self._frontier.servers.values()):
+            say(Own(server.key))
+            say(self._handover.rewrite(server))
+        for address in self._frontier.addresses:
+            say(Own(ADDRESS + address))
+        for fingerprints in self._state.job.known():
+            say(Known(fingerprints))
+        self._do("settle", self._settle())
+
+    async def _settle(self) -> None:
+        await asyncio.sleep(self._lease_time)
+        while not self._settled:
+            with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
+                await self._store.settle()
+                self._settled = True
+                self._outbox.release()
+                return
+            await asyncio.sleep(self._state.settings.heartbeat)
 
     def _emit(self, name: str, detail: str) -> None:
         if self._state.emit is not None:

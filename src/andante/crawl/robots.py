@@ -54,7 +54,9 @@ class RobotsBook:
     def send(self, server: Server) -> None:
         """The server's robots.txt has moved to another server, which is asked for it at its next visit, at its own pace."""
         frontier = self._state.frontier
-        other = frontier.server(urls.origin(self.url(server)))
+        other = frontier.reach(server, urls.origin(self.url(server)))
+        if other is None:
+            return
         if other.given_up:
             self.on_result(server, _GIVEN_UP, self._state.now(), at=server)
         else:

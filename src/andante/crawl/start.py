@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from andante import url as urls
+from andante.cluster.outbox import Outbox
 from andante.crawl.engine import Engine
+from andante.crawl.peer import Cluster, Peer
 from andante.crawl.settings import Settings, SettingsError
 from andante.crawl.state import State
 from andante.fetch import Connector, Limits
@@ -105,7 +107,13 @@ def _lines(path: str) -> list[str]:
 
 
 def engine(
-    settings: Settings, seeds: Iterable[str], *, job: Job, client: Connector, **options: Any
+    settings: Settings,
+    seeds: Iterable[str],
+    *,
+    job: Job,
+    client: Connector,
+    cluster: Cluster | None = None,
+    **options: Any,
 ) -> Engine:
     """Return the engine of a run, in a running loop.
 
@@ -114,6 +122,7 @@ def engine(
         seeds: canonical URLs to start from, besides those that the job has.
         job: where the crawl is kept.
         client: opens the connections.
+        cluster: whom the crawl is shared with; None: nobody.
         options: the others of `State`.
 
     Raises:
@@ -125,4 +134,10 @@ def engine(
     scope = urls.Scope(settings.scope, include=settings.include, exclude=settings.exclude)
     for seed in seeds:
         scope.add(seed)
-    return Engine(State(settings, job=job, client=client, scope=scope, seeds=seeds, **options))
+    outbox = Outbox() if cluster is not None else None
+    state = State(
+        settings, job=job, client=client, scope=scope, seeds=seeds, outbox=outbox, **options
+    )
+    if cluster is None or outbox is None:
+        return Engine(state)
+    return Engine(state, Peer(state, cluster, outbox))

@@ -68,21 +68,25 @@ class State:
         self.chance = chance
         self.stats = Stats.from_dict(job.stats)
         self.frontier: Frontier
-        options: dict[str, Any] = dict(
-            policy=policy,
-            patience=inf if settings.max_wait is None else settings.max_wait,
-            rescores=quality is not None and quality.rescores,
-            set_point=settings.rate,
-            delay=settings.delay,
-            per_server=1 if settings.per_server == "auto" else settings.per_server,
-            per_address=settings.per_ip,
-            pipelined=settings.pipeline > 1,
-        )
+        options: dict[str, Any] = {
+            "policy": policy,
+            "patience": inf if settings.max_wait is None else settings.max_wait,
+            "rescores": quality is not None and quality.rescores,
+            "set_point": settings.rate,
+            "delay": settings.delay,
+            "per_server": 1 if settings.per_server == "auto" else settings.per_server,
+            "per_address": settings.per_ip,
+            "pipelined": settings.pipeline > 1,
+        }
         if outbox is None:
             self.frontier = Frontier(job.load, **options)
         else:
             self.frontier = SharedFrontier(
-                job.load, found=outbox.found, recent=Recent(settings.recent), **options
+                job.load,
+                found=outbox.found,
+                recent=Recent(settings.recent),
+                ended=self.stats.ended,
+                **options,
             )
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None
         self.total = Pace(set_point=settings.total_rate)
@@ -93,6 +97,12 @@ class State:
         """Why the crawl is being stopped; empty while it is not."""
         self.wake: Callable[[], None] = lambda: None
         """Asks the engine to look again which servers may be visited."""
+        self.max_pages = settings.max_pages
+        """Pages with status 2xx that this crawler may have fetched, now; None: no bound."""
+        self.is_full = False
+        """All crawlers together have fetched as many as they may."""
+        self.seed_has_moved: Callable[[str], None] = lambda _: None
+        """Lets the other crawlers know."""
         self.may_send: Callable[[], bool] = lambda: True
         """Tells whether the crawler may send requests at all."""
         self.forget: Callable[[Server], None] = lambda _: None
@@ -106,7 +116,7 @@ class State:
 
     def has_room(self) -> bool:
         """Tell whether the crawl as a whole may send another request."""
-        limit = self.settings.max_pages
+        limit = self.max_pages
         return (
             not self.stopping
             and (limit is None or self.stats.pages + self.in_hand < limit)
@@ -137,3 +147,4 @@ class State:
         """A seed redirects within its site, as from http to https or to www: the crawl moves with it."""
         self.seeds.append(target)
         self.scope.add(target)
+        self.seed_has_moved(target)

@@ -102,6 +102,10 @@ class Block(msgspec.Struct, eq=False, gc=False):
         assert self.links is not None
         return self.links
 
+    def peek(self, read: Callable[[Self], list[Link]]) -> list[Link]:
+        """Return all links, and keep no more of them in memory than before."""
+        return read(self)[: self.base] + (self.links or []) if self.base else self.links or []
+
     def unload(self) -> int:
         """Let go of the links that are on disk; return how many of them were in memory."""
         freed = self.stored - self.base

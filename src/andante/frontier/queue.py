@@ -152,6 +152,23 @@ class Chain(msgspec.Struct, eq=False, gc=False):
                 self.last = None
             self.at = 0
 
+    def links(self, read: Read) -> Iterator[Link]:
+        """Return the URLs that wait."""
+        for (_, index), block in (self.moved_in or {}).items():
+            yield block.peek(read)[index]
+        block_, at = self.first, self.at
+        out = self.moved_out or ()
+        while block_ is not None:
+            waiting = [
+                index
+                for index in range(at, block_.size)
+                if not block_.done >> index & 1 and (block_.number, index) not in out
+            ]
+            if waiting:
+                links = block_.peek(read)
+                yield from (links[index] for index in waiting)
+            block_, at = block_.next, 0
+
     def move_out(self, block: Block, index: int) -> None:
         """A URL that waits in it does so no more."""
         self.waiting -= 1
@@ -212,6 +229,20 @@ class UrlQueue:
             return _WORTH[max(grades, default=0)]
         best = grades if len(grades) <= count else sorted(grades, reverse=True)[:count]
         return sum(map(_WORTH.__getitem__, best))
+
+    def waiting(self, read: Read) -> Iterator[tuple[Link, int]]:
+        """Return the URLs that wait, with their grades; in no order."""
+        if self._mixed is not None:
+            for link, each in zip(self._mixed.block.peek(read), self._mixed.waiting, strict=True):
+                if each:
+                    yield link, each
+        chain = self._chains
+        while chain is not None:
+            for link in chain.links(read):
+                yield link, chain.grade
+            chain = chain.next
+        for _, _, index, block, link, _ in self.retries or ():
+            yield link, block.grade(index)
 
     def blocks(self) -> Iterator[Block]:
         """Return all blocks in which URLs wait, some perhaps more than once."""

@@ -74,6 +74,10 @@ class ServerQueue:
             self.met += 1
         return server
 
+    def reach(self, server: Server, key: str) -> Server | None:
+        """Return another server that this one needs something of; None: it cannot be had now, and the server waits for it."""
+        return self.server(key)
+
     def forget(self, server: Server) -> None:
         """The server is no more: it must not be visited now."""
         self._line(server).remove(server)

@@ -78,6 +78,7 @@ class Job:
         except BaseException:
             self._release()
             raise
+        self._stats = self._meta.get("stats", {})
         self.seed_hosts: dict[str, bool | None] = self._meta.get("seed_hosts", {})
         """Hosts that the user gave, and whether they may be at addresses that are not public (None: not known yet); committed as it is."""
         self._states = {
@@ -103,7 +104,7 @@ class Job:
     @property
     def stats(self) -> dict[str, Any]:
         """The counts as last committed."""
-        return dict(self._meta.get("stats", {}))
+        return dict(self._stats)
 
     @property
     def token(self) -> str:
@@ -293,8 +294,7 @@ class Job:
             self._thread, self._write, batch, grown, records
         )
         self.pending -= written
-        if "stats" in meta:
-            self._meta["stats"] = meta["stats"]
+        self._stats = meta.get("stats", self._stats)
         frontier.committed(changes)
 
     def _meet(self, frontier: Frontier) -> None:

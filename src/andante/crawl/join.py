@@ -1,0 +1,70 @@
+"""Joins a crawl to others: makes what a node needs of the cluster from its settings."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import AsyncExitStack
+
+import msgspec
+
+from andante import url as urls
+from andante.cluster.exchange import ClusterError
+from andante.crawl.changes import decisive
+from andante.crawl.peer import LEASE_JUDGED, Cluster
+from andante.crawl.settings import Settings
+
+_SHARED = ("rate", "delay", "per_server", "total_rate", "max_pages", "policy", "ignore_robots")
+"""Settings that must be the same for all nodes, besides those that decide what is found: politeness and limits hold for the crawl."""
+
+
+async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> Cluster:
+    """Connect to the store and the judge that the settings name; what is opened is closed by the stack.
+
+    Raises:
+        ClusterError: it cannot be, in one line.
+    """
+    try:
+        from andante.cluster.redis import RedisStore
+        from andante.cluster.zookeeper import ZooKeeper
+    except ImportError as error:
+        raise ClusterError(
+            f"--cluster needs {error.name}; install it with: pip install 'andante[cluster]'"
+        ) from None
+    assert settings.cluster is not None
+    crawl = settings.crawl_name or _name(seeds)
+    store = RedisStore(
+        settings.cluster,
+        crawl,
+        seen=settings.seen,
+        false_positives=settings.false_positives,
+    )
+    stack.push_async_callback(store.close)
+    members = None
+    if settings.zookeeper is not None:
+        members = await ZooKeeper.connect(
+            settings.zookeeper, crawl, session=settings.lease or LEASE_JUDGED
+        )
+        stack.push_async_callback(members.close)
+    return Cluster(
+        store=store,
+        members=members,
+        node=settings.node or socket.gethostname(),
+        config=_config(settings),
+    )
+
+
+def clock() -> float:
+    """Return the time in seconds by a clock that goes on while the machine sleeps: meanwhile others may take it for dead."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _name(seeds: list[str]) -> str:
+    if not seeds:
+        raise ClusterError("no seeds: give at least one URL, or --crawl-name")
+    return urls.host(seeds[0]).replace(":", "_").strip("[]")
+
+
+def _config(settings: Settings) -> bytes:
+    shared = {name: str(getattr(settings, name)) for name in _SHARED}
+    return msgspec.json.encode(decisive(settings) | shared, order="sorted")
