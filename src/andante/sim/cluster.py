@@ -13,16 +13,13 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from andante import url as urls
 from andante.cluster.exchange import ClusterError
 from andante.cluster.memory import Memory
-from andante.cluster.outbox import Outbox
 from andante.cluster.sessions import MemoryMembers, Sessions
 from andante.crawl.engine import Engine
-from andante.crawl.peer import Cluster, Peer
+from andante.crawl.peer import Cluster
 from andante.crawl.settings import Settings
-from andante.crawl.start import limits, open_job
-from andante.crawl.state import State
+from andante.crawl.start import engine, limits, open_job
 from andante.observe import Event
 from andante.sim.clock import Deadlock, Inline, run
 from andante.sim.link import Link, LinkedMembers, LinkedStore, Trouble
@@ -131,26 +128,19 @@ class Node:
         job = open_job(settings, settings.job, _Disk(life.process))
         simulation.watch.restarted(self.name, self.output)
         try:
-            seeds = list(dict.fromkeys([*job.seeds, *simulation.web.seeds]))
-            scope = urls.Scope(settings.scope, include=(), exclude=())
-            for each in seeds:
-                scope.add(each)
-            outbox = Outbox()
-            state = State(
+            self.engine = engine(
                 settings,
+                simulation.web.seeds,
                 job=job,
                 client=WatchedNetwork(simulation.watch, life, limits(settings)),
-                scope=scope,
-                seeds=seeds,
-                outbox=outbox,
+                cluster=self._cluster(life, seed),
                 emit=lambda event: self._note(life, event),
                 clock=now,
                 wall=lambda: EPOCH + now() + self.wall,
                 chance=life.process.chance.random,
             )
-            self.engine = Engine(state, Peer(state, self._cluster(life, seed), outbox))
             await self.engine.run()
-            if state.stopping != "asked":
+            if self.engine.state.stopping != "asked":
                 self.is_done = True
         finally:
             job.close()
