@@ -22,6 +22,18 @@ _WORD = 3.0
 """Seconds, besides the commit interval and the heart-beat, from the end of a page to the moment at which the store has heard of it."""
 
 
+RULES = (
+    "one node a server",
+    "pauses kept",
+    "nothing lost",
+    "nothing fetched again without need",
+    "books in order",
+    "the pool emptied",
+    "ended in time",
+)
+"""What is checked."""
+
+
 class Verdict(msgspec.Struct):
     """What was checked, and found wrong."""
 

@@ -164,7 +164,9 @@ class Node:
             seed=("store", seed),
             heed=watch.look,
         )
-        store = LinkedStore(lambda: WatchedStore(watch, life), way)
+        store = LinkedStore(
+            lambda: WatchedStore(watch, life), way, lambda report: watch.sent(life, report)
+        )
         return Cluster(store=store, members=members, node=self.name, busy=lambda: 0.0)
 
     def _note(self, life: Life, event: Event) -> None:

@@ -136,10 +136,14 @@ class LinkedStore:
     Args:
         make: gives the store as one epoch sees it.
         link: the way to it.
+        sent: told of each report that is sent.
     """
 
-    def __init__(self, make: Callable[[], MemoryStore], link: Link) -> None:
+    def __init__(
+        self, make: Callable[[], MemoryStore], link: Link, sent: Callable[[Report], None]
+    ) -> None:
         self._make = make
+        self._sent = sent
         self._store = make()
         self._link = link
 
@@ -155,6 +159,7 @@ class LinkedStore:
     async def exchange(self, report: Report) -> Answer:
         """Send a report."""
         store = self._store
+        self._sent(report)
         return await self._link.carry(lambda: store.exchange(report))
 
     async def entries(self, server: str, start: int, count: int) -> list[Entry]:

@@ -20,6 +20,9 @@ from andante.sim.web import Web, WebTraits
 _SPAN = 0.8
 """Share of the time that the crawl takes at least within which faults begin."""
 
+NODES_MAX = 26
+"""Most nodes: each has a letter for its name."""
+
 _MEMORY = Path("/dev/shm")  # noqa: S108  # where there is one: hundreds of trials write as many jobs
 """A file system that is in memory."""
 
@@ -61,8 +64,8 @@ def draw_trial(seed: int, nodes: int | None = None) -> Trial:
     nodes = nodes or chosen
     members = random.random() < 0.5
     web = WebTraits(
-        servers=random.randint(10, 30),
-        pages=random.randint(100, 500),
+        servers=random.randint(8, 24),
+        pages=random.randint(60, 240),
         links=random.uniform(2.0, 8.0),
         size=500.0,
         seeds=random.choice((1, 1, 3)),

@@ -31,7 +31,9 @@ class Life:
     ended: float = inf
     was_killed: bool = False
     epochs: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """That it was given: when, and when the store last took a report of each."""
+    """That it was given: when, and when it wrote the last report of each that the store has taken."""
+    sent: tuple[Report | None, float] = None, 0.0
+    """Its last report, and when it was first sent."""
 
     @property
     def name(self) -> str:
@@ -102,6 +104,8 @@ class Watch:
         """When each epoch ended."""
         self.pooled: dict[str, float] = {}
         """Since when each server in the pool is there."""
+        self.lay: dict[str, float] = {}
+        """The longest time for which each server was in the pool."""
         self.problems: list[str] = []
         """What was wrong the moment it was seen."""
         self.trace: list[str] = []
@@ -163,14 +167,24 @@ class Watch:
                 self.buried[epoch] = now
                 self.tell(f"epoch {epoch} is over")
         for server in [each for each in self.pooled if each not in memory.pool]:
-            del self.pooled[server]
+            self.lay[server] = max(self.lay.get(server, 0.0), now - self.pooled.pop(server))
         for server in memory.pool:
             self.pooled.setdefault(server, now)
 
-    def heard(self, life: Life, epoch: int) -> None:
+    def joined(self, life: Life, epoch: int) -> None:
+        """The store has given a node an epoch."""
+        life.epochs[epoch] = self._clock(), self._clock()
+        self.tell(f"{life.name} joins as epoch {epoch}")
+
+    def sent(self, life: Life, report: Report) -> None:
+        """A node sends a report, perhaps again."""
+        if life.sent[0] is not report:
+            life.sent = report, self._clock()
+
+    def heard(self, life: Life, epoch: int, report: Report) -> None:
         """The store has taken a report."""
-        now = self._clock()
-        life.epochs[epoch] = life.epochs.get(epoch, (now, now))[0], now
+        if life.sent[0] is report:
+            life.epochs[epoch] = life.epochs[epoch][0], life.sent[1]
 
     # Outputs
 
@@ -220,14 +234,13 @@ class WatchedStore(MemoryStore):
     async def join(self, name: str, *, token: str, config: bytes, again: bool = False) -> Joined:
         """Join the crawl."""
         joined = await super().join(name, token=token, config=config, again=again)
-        self._watch.heard(self._life, joined.epoch)
-        self._watch.tell(f"{self._life.name} joins as epoch {joined.epoch}")
+        self._watch.joined(self._life, joined.epoch)
         return joined
 
     async def exchange(self, report: Report) -> Answer:
         """Answer a report."""
         answer = await super().exchange(report)
-        self._watch.heard(self._life, self._epoch)
+        self._watch.heard(self._life, self._epoch, report)
         return answer
 
 
