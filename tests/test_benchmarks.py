@@ -27,8 +27,15 @@ def run(name, *arguments):
 def test_scale():
     """A hundredth of the size. Memory is, with room for another allocator, what it is at full size."""
     rows = [[cell.strip() for cell in line.split("|")] for line in run("scale.py", "--quick")[2:]]
-    assert [row[1] for row in rows] == ["known", "queued", "spread", "idle", "choose"]
-    assert [row[2] for row in rows] == ["100,000", "10,000", "100,000", "10,000", "10,000"]
+    assert [row[1] for row in rows] == ["known", "queued", "spread", "idle", "rank", "choose"]
+    assert [row[2] for row in rows] == [
+        "100,000",
+        "10,000",
+        "100,000",
+        "10,000",
+        "10,000",
+        "10,000",
+    ]
     assert all(float(row[5]) < 200 for row in rows)
 
 

@@ -1,4 +1,5 @@
 import json
+import sys
 import tomllib
 
 import pytest
@@ -121,6 +122,11 @@ def test_an_empty_file_is_the_default_web(tmp_path):
         ("[machine]\ncpu_per_page = '3 hours'", "machine.cpu_per_page: '3 hours' is not a duration such as 500ms, 10s, 10m, 2h or 1d"),
         ("[crawl]\nrates = '1/s'", "crawl.unknown setting 'rates'; did you mean 'rate'?"),
         ("[crawl]\nrate = 'quick'", "crawl.rate: 'quick' is not a rate: write a number above 0 such as 40/min, 2/s or 100/h, or max"),
+        ("[crawl]\npolicy = 'capabilty'", "crawl.policy: unknown policy 'capabilty'; did you mean capability?"),
+        ("[crawl]\nquality = 'depth'", "crawl.quality: it is of no use with the policy breadth-first"),
+        ("[crawl]\npolicy = 'quality'\nquality = 'file:/none'", "crawl.quality: cannot read /none: No such file or directory"),
+        ('"a\\nb" = 1', "'a\\nb': there is no such key"),
+        ("seed = " + 5_000 * "9", " is not TOML: Exceeds the limit"),
         ("[crawl]\nconnections = 0", "crawl.connections: 0 is below 1"),
         ("[crawl]\njob = 'x'", "crawl.job: a simulation has no use for it: leave it out"),
     ],
@@ -134,6 +140,38 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, capsys, text, said):
     assert said in printed.err
     assert printed.err.count("\n") == 1
     assert printed.err.startswith(f"andante: {path}")
+
+
+def test_a_quality_of_the_users_own(tmp_path, capsys, monkeypatch):
+    (tmp_path / "ours_in_simulation.py").write_text("def worth(link):\n    return -1\n")
+    path = tmp_path / "own.toml"
+    path.write_text(SMALL + "policy = 'quality'\nquality = 'ours_in_simulation:worth'\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", sys.path.copy())
+    assert main(["simulate", str(path)]) == 0
+    assert "andante: quality ours_in_simulation:worth returned -1 for" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("policy", ["performance", "capability"])
+def test_servers_that_take_no_time(tmp_path, capsys, policy):
+    path = tmp_path / "none.toml"
+    path.write_text(
+        f"""
+        [web]
+        servers = 5
+        pages = 50
+        size = 0
+        [servers]
+        rtt = 1e-300
+        connect_rounds = 0
+        service_time = 0
+        [crawl]
+        rate = "max"
+        policy = "{policy}"
+        """
+    )
+    assert main(["simulate", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pages"] > 0
 
 
 def test_a_file_that_is_not_there(tmp_path, capsys):

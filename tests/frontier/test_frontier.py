@@ -158,6 +158,26 @@ def test_links_of_far_blocks_leave_memory_and_come_back():
     assert drain(frontier) == urls("a", 5_000)
 
 
+def test_what_is_read_again_is_let_go_again():
+    """Each of many servers is visited for a moment, again and again: memory must not come to hold a block of each."""
+    disk = Disk()
+    frontier = Frontier(disk.load, resident_max=500)
+    for number in range(20):
+        frontier.offer(urls(f"h{number}", 300), depth=1)
+        disk.commit(frontier)
+    for now in range(1, 30):
+        for _ in range(20):
+            server = frontier.open_visit(now)
+            for _ in range(5):
+                frontier.finish(frontier.take(server, now))
+            frontier.close_visit(server)
+        disk.commit(frontier)
+        assert frontier._resident <= 500
+    drain(frontier, 30.0)
+    disk.commit(frontier)
+    assert (frontier._resident, len(frontier._spare)) == (0, 0)
+
+
 def test_an_unfinished_url_comes_back_after_a_restart():
     disk = Disk()
     frontier = Frontier(disk.load)

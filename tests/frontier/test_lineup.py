@@ -10,7 +10,7 @@ from andante.frontier.lineup import Lineup
 class Item:
     def __init__(self, name, rank=0.0):
         self.name, self.value = name, rank
-        self.entry, self.ready_at, self.order = 0, 0.0, None
+        self.line, self.entry, self.ready_at, self.order = None, 0, 0.0, None
 
     def __repr__(self):
         return self.name
@@ -106,6 +106,28 @@ def test_what_is_remembered_for_the_patience_is_bounded():
         assert line.pop(float(turn)).name == "a"
     assert len(line._longest) < 200
     assert line.first(2.0**31) is waits
+
+
+def test_what_it_has_left_behind_does_not_bring_it_back():
+    """An item that moves to another lineup leaves entries behind; none of them is ever taken for one that counts."""
+    a, b, item = lineup(patience=1.0), lineup(patience=1.0), Item("item")
+    for line in (a, b, a, b):
+        for rank in range(5):
+            line.put(item, 0.0, 0.0)
+            item.value = rank
+            line.rank_again(item)
+        assert (len(a), len(b)) == ((1, 0) if line is a else (0, 1))
+    assert a.first(9.0) is None
+    assert b.first(9.0) is item
+
+
+def test_those_that_were_ready_first_come_first_though_nobody_has_looked():
+    line = lineup(patience=5.0)
+    line.put(Item("poor"), 1.0)
+    line.put(Item("later", 1.0), 4.0, 4.0)
+    line.put(Item("rich", 9.0), 7.0, 7.0)
+    assert line.first(6.5).name == "poor"
+    assert names(line, 7.0) == ["poor", "rich", "later"]
 
 
 class LineupMachine(RuleBasedStateMachine):

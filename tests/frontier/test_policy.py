@@ -202,6 +202,27 @@ def test_a_policy_of_ones_own():
     assert order(frontier) == "cba"
 
 
+class Moody:
+    @property
+    def by_score(self):
+        raise LookupError("not today")
+
+    def rank(self, server):
+        raise NotImplementedError
+
+
+class Backward(Backwards):
+    turn = -1
+
+
+class Wordy(Backwards):
+    turn = "five"
+
+
+class Nowhere(Backwards):
+    turn = nan
+
+
 def test_what_is_wrong_with_it_is_told_once_and_counts_nothing():
     problems = []
     policy = load(f"{__name__}:Broken", problem=problems.append)
@@ -223,10 +244,13 @@ def test_a_slow_one_is_told():
     problems, times = [], iter(range(10**6))
     policy = load(f"{__name__}:Backwards", problem=problems.append, clock=lambda: next(times))
     server = add(crawl(BreadthFirst()), "a", [1.0])
+    for _ in range(10):
+        policy.rank(server)
+    assert len(problems) == 1, "not after an hour"
+    assert "is slow: 1000.0 ms a server" in problems[0]
     for _ in range(2_000):
         policy.rank(server)
     assert len(problems) == 1
-    assert "is slow: 1000.0 ms a server" in problems[0]
 
 
 @pytest.mark.parametrize(
@@ -241,6 +265,13 @@ def test_a_slow_one_is_told():
         (f"{__name__}:Nothing", "cannot be made: module"),
         (f"{__name__}:Raises", "cannot be made: no way"),
         (f"{__name__}:NoPolicy", "has no rank and no by_score"),
+        (f"{__name__}:Moody", "cannot be made: not today"),
+        (
+            f"{__name__}:Backward",
+            "has the turn -1: it must be a whole number of at least 1, or None",
+        ),
+        (f"{__name__}:Wordy", "has the turn 'five'"),
+        (f"{__name__}:Nowhere", "has the turn nan"),
     ],
 )
 def test_what_is_no_policy_is_an_error_of_one_line(name, message):

@@ -99,8 +99,9 @@ class Walk:
         while self.frontier.queued or self.in_hand:
             self.fetch()
             self.respond()
-            self.commit()
+        self.commit()
         assert self.ended == self.known
+        assert (self.frontier._resident, self.rows) == (0, {})
 
 
 @pytest.mark.parametrize("policy", [BreadthFirst(), QualityFirst()], ids=["found", "score"])

@@ -16,6 +16,7 @@ from typing import Any
 import uvloop
 
 from andante import url as urls
+from andante.cli import workers
 from andante.cli.flags import add_settings, given
 from andante.crawl import Crawl, Settings, SettingsError, load
 from andante.crawl.settings import from_strings
@@ -25,6 +26,9 @@ from andante.observe.report import summary
 from andante.units import counted
 
 INTERRUPTED = 130
+
+_OF_A_PROCESS = ("--workers", "--job", "--output", "--cluster", "--node")
+"""Flags that differ from process to process."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -48,6 +52,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         action="store_true",
         help="Events as JSON lines on standard error, instead of progress",
     )
+    parser.add_argument(
+        "--workers",
+        type=_count,
+        metavar="N",
+        help="Crawl with N processes; they share the work by the Redis of --cluster, or by one that is started for them",
+    )
     add_settings(parser)
     parser.set_defaults(run=run)
 
@@ -55,6 +65,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
     seeds, settings = _settings(arguments)
+    if arguments.workers:
+        return _run_workers(arguments, settings)
     observer = EventLog(sys.stderr.buffer) if arguments.json_log else None
     crawl = Crawl(seeds, settings=settings, on_event=observer)
     progress = None if arguments.quiet or arguments.json_log else _progress()
@@ -88,6 +100,31 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _run_workers(arguments: argparse.Namespace, settings: Settings) -> int:
+    assert settings.job is not None
+    if arguments.config is not None and settings.node is not None:
+        raise SettingsError("node: with --workers each process has a name of its own; leave it out")
+    return workers.run(
+        workers.without(arguments.given, _OF_A_PROCESS),
+        arguments.workers,
+        job=settings.job,
+        outputs=settings.output if settings.output != _usual(settings.job) else (),
+        redis=settings.cluster,
+        is_quiet=arguments.quiet or arguments.json_log,
+    )
+
+
+def _usual(job: Path) -> tuple[Path, ...]:
+    """Return the outputs of a job for which none are named."""
+    return (job / "pages.warc.gz",)
+
+
+def _count(written: str) -> int:
+    if not written.isdigit() or not int(written):
+        raise argparse.ArgumentTypeError(f"{written!r} is not a number of processes")
+    return int(written)
+
+
 def _settings(arguments: argparse.Namespace) -> tuple[list[str], Settings]:
     from_file: dict[str, Any] = load(arguments.config) if arguments.config else {}
     seeds = arguments.urls or from_file.pop("seeds", [])
@@ -95,7 +132,7 @@ def _settings(arguments: argparse.Namespace) -> tuple[list[str], Settings]:
     settings = Settings(**from_file | from_strings(given(arguments), where="--"))
     job = settings.job or _directory(seeds)
     sys.path.append(str(Path.cwd()))  # for a policy or a quality of the user's own
-    return seeds, replace(settings, job=job, output=settings.output or (job / "pages.warc.gz",))
+    return seeds, replace(settings, job=job, output=settings.output or _usual(job))
 
 
 def _directory(seeds: list[str]) -> Path:

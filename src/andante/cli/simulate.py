@@ -71,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError("give a FILE that says what is crawled, or --cluster")
     if arguments.nodes is not None or arguments.seeds != 1:
         raise SettingsError("--nodes and --seeds are of use with --cluster only")
+    sys.path.append(str(Path.cwd()))  # for a policy or a quality of the user's own
     scenario = load(arguments.file, seed=arguments.seed)
     what = f"{counted(scenario.web.pages, 'page')} on {counted(scenario.web.servers, 'server')}"
     print(f"Simulating {what}, seed {scenario.seed} ...", file=sys.stderr)
@@ -81,6 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
         print("andante: interrupted", file=sys.stderr)
         return 130
     print(f"That took {format_duration(time.perf_counter() - began)}.", file=sys.stderr)
+    for problem in record.problems:
+        print(f"andante: {problem}", file=sys.stderr)
     found = summary(record) | {"seed": scenario.seed, "web_pages": scenario.web.pages}
     if arguments.json:
         print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())

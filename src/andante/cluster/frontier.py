@@ -163,13 +163,14 @@ class SharedFrontier(Frontier):
         """Let no visit to a server begin, and those that are open end; tell whether none is, and the server is gone."""
         if server.visits:
             server.warmth.is_leaving = True
-            self._line(server).remove(server)
+            self._list_anew(server)
             return False
         self._leave_address(server)
         self.forget(server)
         self.queued -= server.queued
         for block in {block.number: block for block in server.blocks()}.values():
             self._grown.pop(block.number, None)
+            self._spare.pop(block.number, None)
             self._resident -= block.size - block.base
             if block.stored and block.number not in self._touched:
                 self._gone.append(block)

@@ -90,7 +90,7 @@ def choose(
                 f"quality: it is of no use with the policy {settings.policy}; give --policy quality or capability, or leave it out"
             )
         return Choice(policy, None)
-    name = settings.quality or QUALITY
+    name = QUALITY if settings.quality is None else settings.quality
     try:
         return Choice(
             policy, load_quality(name, read=_lines, now=wall, problem=problem, clock=clock)

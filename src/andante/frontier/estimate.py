@@ -13,6 +13,9 @@ REQUESTS = 50
 PIPELINING_GAIN = 1.2
 """p: by so much response times overlap where requests are pipelined."""
 
+_SECONDS_MIN = 1e-9
+"""Least T: on simulated servers a visit may take no time at all."""
+
 _CRAWL_MEMORY = 100
 """Visits over which the crawl's own means are taken."""
 
@@ -86,4 +89,5 @@ class Estimates:
 
     def seconds(self, expected: Estimate, pages: float) -> float:
         """Return T, the seconds that a visit for so many pages takes: 2 ConnectionTime + P ResponseTime / p."""
-        return 2 * expected.connection_time + pages * expected.response_time / self._gain
+        seconds = 2 * expected.connection_time + pages * expected.response_time / self._gain
+        return max(seconds, _SECONDS_MIN)

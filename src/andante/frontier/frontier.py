@@ -115,6 +115,7 @@ class Frontier(ServerQueue):
         self._fingerprints = bytearray()
         self._resident = 0
         self._richer: dict[Server, None] = {}  # in order
+        self._spare: dict[int, tuple[Server, Block]] = {}  # on disk and in memory, by number
 
     @property
     def known(self) -> int:
@@ -186,6 +187,8 @@ class Frontier(ServerQueue):
         if taken := server.take(self._read):
             self.queued -= 1
             task = Task(server, *taken)
+            if task.block.stored:
+                self._spare[task.block.number] = (server, task.block)
             if self._waiting is not None:
                 self._waiting.pop(urls.fingerprint(task.url), None)
             return task
@@ -213,6 +216,7 @@ class Frontier(ServerQueue):
             if block.is_done:
                 server.close(block)
                 self._grown.pop(block.number, None)
+                self._spare.pop(block.number, None)
                 self._resident -= block.size - block.base
                 if block.stored:
                     finished.append(block)
@@ -228,12 +232,18 @@ class Frontier(ServerQueue):
         return Changes(grown, progressed, finished, fingerprints)
 
     def committed(self, changes: Changes) -> None:
-        """The changes are on disk: let go of what memory need not hold."""
-        for server, block, *_ in reversed(changes.grown):
+        """The changes are on disk: let go of what memory need not hold, the newest first."""
+        for server, block, *_ in changes.grown:
+            self._spare[block.number] = (server, block)
+        freed = []
+        for server, block in reversed(self._spare.values()):
             if self._resident <= self._resident_max:
-                return
+                break
             if not server.visits:
                 self._resident -= block.unload()
+                freed.append(block.number)
+        for number in freed:
+            del self._spare[number]
 
     # Inside
 

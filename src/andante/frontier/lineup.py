@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
-from typing import Generic, Protocol, TypeVar
+from operator import attrgetter
+from typing import Any, Generic, Protocol, TypeVar
 
 _SLACK = 64
 """Outdated entries that are left in a heap however small it is."""
+
+_numbers = count(1)
+"""Of the entries of all lineups: one that an item has left behind in a lineup is never taken for that which it has in another."""
 
 
 class Waiting(Protocol):
     """What can wait in a `Lineup`; the attributes are the lineup's."""
 
+    line: Lineup[Any] | None
+    """The lineup in which it waits; None: it does not wait."""
     entry: int
-    """Number of its entry; 0: it does not wait."""
+    """Number of its entry there."""
     ready_at: float
     """When it is, or was, ready."""
     order: float | None
@@ -36,43 +41,55 @@ class Lineup(Generic[Item]):
     Args:
         rank: gives the rank of one that is ready. Among equals the first to be ready comes first.
         patience: seconds after which one that is ready comes before all of higher rank.
+        since: gives the time from which that counts, for one that is ready; unless given, when it was.
     """
 
-    __slots__ = ("_count", "_later", "_longest", "_numbers", "_patience", "_rank", "_ready")
+    __slots__ = ("_count", "_later", "_longest", "_patience", "_rank", "_ready", "_since")
 
-    def __init__(self, rank: Callable[[Item], float], *, patience: float = inf) -> None:
+    def __init__(
+        self,
+        rank: Callable[[Item], float],
+        *,
+        patience: float = inf,
+        since: Callable[[Item], float] = attrgetter("ready_at"),
+    ) -> None:
         self._rank = rank
+        self._since = since
         self._patience = patience
         self._later: list[tuple[float, int, Item]] = []
         self._ready: list[tuple[float, int, Item]] = []
-        self._longest: deque[tuple[float, Item]] = deque()  # those that are ready, in order
-        self._numbers = count(1)
+        self._longest: list[tuple[float, int, Item]] = []  # those that are ready, by how long
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
     def put(self, item: Item, ready_at: float, now: float = -inf) -> None:
-        """Let it wait from now on, to be ready at ``ready_at``, wherever it was in the queue before."""
-        if not item.entry:
+        """Let it wait from now on, to be ready at ``ready_at``, wherever it was before, in this lineup or in another."""
+        if item.line is not self:
+            if item.line is not None:
+                item.line.remove(item)
+            item.line = self
             self._count += 1
         item.ready_at = ready_at
         if ready_at <= now:
+            self._advance(now)
             self._make_ready(item)
             return
-        item.entry = number = next(self._numbers)
+        item.entry = number = next(_numbers)
         item.order = None
         self._push(self._later, ready_at, number, item)
 
     def remove(self, item: Item) -> None:
-        """Let it wait no longer."""
-        if item.entry:
+        """Let it wait here no longer."""
+        if item.line is self:
+            item.line = None
             item.entry = 0
             self._count -= 1
 
     def rank_again(self, item: Item) -> bool:
         """Something about it has changed; return whether its rank has."""
-        if item.order is None or not item.entry:
+        if item.order is None or item.line is not self:
             return False
         order = -self._rank(item)
         if order == item.order:
@@ -82,23 +99,21 @@ class Lineup(Generic[Item]):
 
     def first(self, now: float) -> Item | None:
         """Return the one to be chosen now; None when none is ready."""
-        while self._later and self._later[0][0] <= now:
-            _, number, item = heappop(self._later)
-            if item.entry == number:
-                self._make_ready(item)
-        while self._longest:
-            ready_at, item = self._longest[0]
-            if _waits(ready_at, item):
-                if ready_at < now - self._patience:
-                    return item
-                break
-            self._longest.popleft()
+        self._advance(now)
+        if self._patience < inf and self.oldest() < now - self._patience:
+            return self._longest[0][2]
         while self._ready:
             _, number, item = self._ready[0]
             if item.entry == number:
                 return item
             heappop(self._ready)
         return None
+
+    def oldest(self) -> float:
+        """Return since when the one waits that is ready for the longest time, where there is patience; infinity: none is ready."""
+        while self._longest and not self._has_waited(self._longest[0]):
+            heappop(self._longest)
+        return self._longest[0][0] if self._longest else inf
 
     def pop(self, now: float) -> Item | None:
         """Take the one to be chosen now out of the queue; None when none is ready."""
@@ -115,17 +130,25 @@ class Lineup(Generic[Item]):
             heappop(self._later)
         return self._later[0][0] if self._later else inf
 
+    def _advance(self, now: float) -> None:
+        """Let those rise whose time has come."""
+        while self._later and self._later[0][0] <= now:
+            _, number, item = heappop(self._later)
+            if item.entry == number:
+                self._make_ready(item)
+
     def _make_ready(self, item: Item) -> None:
         self._rise(item, -self._rank(item))
         if self._patience < inf:
             if len(self._longest) > 2 * self._count + _SLACK:
-                self._longest = deque(entry for entry in self._longest if _waits(*entry))
-            self._longest.append((item.ready_at, item))
+                self._longest = list(filter(self._has_waited, self._longest))
+                heapify(self._longest)
+            heappush(self._longest, (self._since(item), next(_numbers), item))
 
     def _rise(self, item: Item, order: float) -> None:
         """Put it among those that are ready."""
         item.order = order
-        item.entry = number = next(self._numbers)
+        item.entry = number = next(_numbers)
         self._push(self._ready, order, number, item)
 
     def _push(
@@ -136,7 +159,7 @@ class Lineup(Generic[Item]):
             heapify(heap)
         heappush(heap, (key, number, item))
 
-
-def _waits(since: float, item: Waiting) -> bool:
-    """Tell whether one that became ready at a time waits since then."""
-    return bool(item.entry) and item.order is not None and item.ready_at == since
+    def _has_waited(self, entry: tuple[float, int, Item]) -> bool:
+        """Tell whether one that is said to wait here since a time does."""
+        since, _, item = entry
+        return item.line is self and item.order is not None and self._since(item) == since

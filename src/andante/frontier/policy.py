@@ -14,7 +14,9 @@ SLOW = 1e-4
 """Seconds a rank, in the mean of the first ones, above which the user is told."""
 
 _CALLS = 1_000
+"""Calls that are measured; the user is told sooner if they have taken as long already."""
 
+_CALLS_MIN = 10
 
 TURN = 5
 """Pages that a visit takes under the policies that choose by what they have learnt. See `Policy.turn`."""
@@ -124,17 +126,18 @@ class Checked:
 
     def rank(self, server: Server) -> float:
         """Return the policy's rank; 0 where it has none to give."""
-        if self._clock is None or self._calls >= _CALLS:
+        if self._clock is None:
             return self._rank(server)
         began = self._clock()
         rank = self._rank(server)
         self._seconds += self._clock() - began
         self._calls += 1
-        if self._calls == _CALLS and self._seconds > SLOW * _CALLS:
-            self._tell(
-                "slow",
-                f"is slow: {1e3 * self._seconds / _CALLS:.1f} ms a server, in which nothing else is done",
-            )
+        if self._calls >= _CALLS_MIN and self._seconds > SLOW * _CALLS:
+            mean = 1e3 * self._seconds / self._calls
+            self._tell("slow", f"is slow: {mean:.1f} ms a server, in which nothing else is done")
+            self._clock = None
+        elif self._calls == _CALLS:
+            self._clock = None
         return rank
 
     def _rank(self, server: Server) -> float:
@@ -176,10 +179,21 @@ def load(
         )
     try:
         policy = resolve_name(name)()
+        fault = _fault(policy)
     except Exception as error:  # a user's module may raise anything
         reason = " ".join(str(error).split())
         raise ValueError(f"policy {name!r} cannot be made: {reason}") from error
+    if fault:
+        raise ValueError(f"policy {name!r} {fault}")
+    return Checked(policy, name=name, problem=problem, clock=clock)
+
+
+def _fault(policy: object) -> str:
+    """Say what a policy must not be like; empty: nothing is wrong."""
     missing = [part for part in ("rank", "by_score") if not hasattr(policy, part)]
     if missing:
-        raise ValueError(f"policy {name!r} has no {' and no '.join(missing)}")
-    return Checked(policy, name=name, problem=problem, clock=clock)
+        return f"has no {' and no '.join(missing)}"
+    turn = getattr(policy, "turn", None)
+    if turn is not None and not (isinstance(turn, int) and turn >= 1):
+        return f"has the turn {turn!r}: it must be a whole number of at least 1, or None"
+    return ""

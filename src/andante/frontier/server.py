@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 from sys import maxsize
+from typing import Any
 
 from andante.flow.pace import Pace
 from andante.frontier.estimate import Estimate, Estimates
@@ -41,6 +42,8 @@ class Terms:
         self.estimates = estimates
         self.turn = turn or maxsize
         self.delay = delay
+        self.given_up: dict[str, str] = {}
+        """Why servers were given up, by key: few are, and each attribute of a server counts where there are a million."""
         self._per_server = per_server
 
     def pace(self, key: str) -> Pace:
@@ -60,7 +63,18 @@ class Address:
     Until a server's name is resolved it has an address of its own.
     """
 
-    __slots__ = ("entry", "key", "limit", "only", "order", "pace", "ready_at", "shared", "visits")
+    __slots__ = (
+        "entry",
+        "key",
+        "limit",
+        "line",
+        "only",
+        "order",
+        "pace",
+        "ready_at",
+        "shared",
+        "visits",
+    )
 
     def __init__(self, pace: Pace, limit: int) -> None:
         self.key = ""
@@ -74,6 +88,7 @@ class Address:
         """The server that is alone there."""
         self.shared: Lineup[Server] | None = None
         """Where there are several, those that wait."""
+        self.line: Lineup[Any] | None = None
         self.entry = 0
         self.ready_at = 0.0
         self.order: float | None = None
@@ -105,8 +120,8 @@ class Server(UrlQueue):
         "_terms",
         "entry",
         "estimate",
-        "given_up",
         "key",
+        "line",
         "order",
         "ready_at",
         "warm",
@@ -116,10 +131,9 @@ class Server(UrlQueue):
         super().__init__()
         self.key = key
         """Scheme, host and port: ``https://example.org``."""
-        self.given_up = ""
-        """Why the crawl has given the server up; empty: it has not."""
         self.estimate: Estimate | None = None
         """What visits to it have taken; None: there was none."""
+        self.line: Lineup[Any] | None = None
         self.entry = 0
         self.ready_at = 0.0
         """When it is, or was last, ready to be visited."""
@@ -130,6 +144,15 @@ class Server(UrlQueue):
 
     def __repr__(self) -> str:
         return f"<Server {self.key}: {self.queued} queued, {self.visits} visits, next at {self.next_time:.3f}>"
+
+    @property
+    def given_up(self) -> str:
+        """Why the crawl has given the server up; empty: it has not."""
+        return self._terms.given_up.get(self.key, "")
+
+    @given_up.setter
+    def given_up(self, reason: str) -> None:
+        self._terms.given_up[self.key] = reason
 
     # When, and how many at once
 

@@ -53,7 +53,7 @@ class ServerQueue:
         self.servers: dict[str, Server] = {}
         self.met = 0
         """Servers met, those that were forgotten among them."""
-        self._met: Lineup[Server | Address] = Lineup(self._rank, patience=patience)
+        self._met: Lineup[Server | Address] = Lineup(self._rank, patience=patience, since=_since)
         self._new: Lineup[Server] = Lineup(policy.rank, patience=patience)
         self._addresses: dict[str, Address] = {}
         self._errands: dict[Server, list[Server]] = {}
@@ -80,13 +80,12 @@ class ServerQueue:
 
     def forget(self, server: Server) -> None:
         """The server is no more: it must not be visited now."""
-        self._line(server).remove(server)
+        _unlist(server)
         warm = server.warm
         if warm is not None:
-            address = warm.address
-            if address.only is server:
-                self._addresses.pop(address.key, None)
-            self._list_address(address)
+            if warm.address.only is server:
+                self._addresses.pop(warm.address.key, None)
+            self._list_address(warm.address)
         self._absent.discard(server)
         for senders in self._errands.values():
             if server in senders:
@@ -145,8 +144,6 @@ class ServerQueue:
 
     def learn(self, server: Server, visit: Measured) -> None:
         """Take what a visit to a server has measured."""
-        if server.entry and server.estimate is None:
-            self._line(server).remove(server)
         server.estimate = self._estimates.learn(server.estimate, visit)
         self._list(server)
 
@@ -156,7 +153,7 @@ class ServerQueue:
         warmth.visits -= 1
         warmth.address.visits -= 1
         self._visits -= 1
-        self._list(server)
+        self.changed(server)
         if warmth.address.shared is not None:
             self._list_address(warmth.address)
 
@@ -199,11 +196,10 @@ class ServerQueue:
 
     def changed(self, server: Server) -> None:
         """The URLs that wait for a server have changed, and so may its rank."""
-        if not server.entry or server.order is None:
+        line = server.line
+        if line is None or server.order is None:
             self._list(server)
-            return
-        line = self._line(server)
-        if line.rank_again(server) and line not in (self._met, self._new):
+        elif line.rank_again(server) and line not in (self._met, self._new):
             self._met.rank_again(server.address)
 
     # Errands
@@ -261,13 +257,16 @@ class ServerQueue:
         """Take the next one out of the line in which it stands."""
         met, new = self._met.first(now), self._new.first(now)
         if new is not None and (met is None or self._is_before(new, met, now)):
-            return self._new.pop(now)
-        return self._met.pop(now)
+            self._new.remove(new)
+            return new
+        if met is not None:
+            self._met.remove(met)
+        return met
 
     def _is_before(self, new: Server, met: Server | Address, now: float) -> bool:
         """Tell whether a server that was never visited comes before the first of the others."""
-        if self._patience < inf and min(new.ready_at, met.ready_at) < now - self._patience:
-            return new.ready_at < met.ready_at
+        if self._patience < inf and min(_since(new), _since(met)) < now - self._patience:
+            return _since(new) < _since(met)
         estimates = self._estimates  # for this comparison, what servers do on average counts
         usual, estimates.new = estimates.new, estimates.crawl
         order = -self._policy.rank(new)
@@ -277,13 +276,13 @@ class ServerQueue:
     def _chosen(self, item: Server | Address, now: float) -> Server | None:
         """Return the server to visit, of one that was at the head of the line; None when its time was put off while it waited."""
         if isinstance(item, Server):
-            if item.next_time <= now and item.visits < item.limit:
+            if self._ready(item) <= now:
                 return item
             self._list(item)
             return None
         assert item.shared is not None
         while item.pace.next_time <= now and (server := item.shared.pop(now)):
-            if server.next_time <= now:
+            if self._ready(server) <= now:
                 return server
             self._list(server)
         self._list_address(item)
@@ -291,19 +290,26 @@ class ServerQueue:
 
     def _list(self, server: Server) -> None:
         """Put a server among those that wait, if it may be visited at some time."""
-        waits = server.queued and server not in self._absent
-        if not (waits or server in self._errands) or server.visits >= server.limit:
+        ready, line = self._ready(server), self._line(server)
+        if ready == inf or (server.line is line and server.ready_at <= ready):
             return
-        warm = server.warm
-        shared = None if warm is None else warm.address.shared
-        ready = max(server.next_time if shared is None else server.own_time, self._now)
-        if waits and server.retries and len(server.retries) == server.queued:
-            ready = max(ready, server.retries[0][0])
-        if server.entry and server.ready_at <= ready:
-            return
-        self._line(server).put(server, ready, self._now)
-        if shared is not None:
+        line.put(server, ready, self._now)
+        if line is not self._met and line is not self._new:
             self._list_address(server.address)
+
+    def _ready(self, server: Server) -> float:
+        """Return when a server may be visited, whatever an address that it shares says; infinity: not before something changes."""
+        has_errand = server in self._errands
+        if not has_errand and (not server.queued or server in self._absent):
+            return inf
+        warm = server.warm
+        if warm is not None and warm.visits >= server.limit:
+            return inf
+        is_alone = warm is None or warm.address.shared is None
+        ready = max(server.next_time if is_alone else server.own_time, self._now)
+        if server.retries and len(server.retries) == server.queued and not has_errand:
+            return max(ready, server.retries[0][0])
+        return ready
 
     def _list_address(self, address: Address) -> None:
         """Put an address that servers share in the line of all, or where it should stand now."""
@@ -311,19 +317,21 @@ class ServerQueue:
             return
         wakeup = address.shared.wakeup() if address.visits < address.limit else inf
         if wakeup == inf:
-            self._met.remove(address)
+            _unlist(address)
             return
-        ready = max(address.pace.next_time, wakeup, 0.0)
-        if not address.entry or address.ready_at > ready:
+        ready = max(address.pace.next_time, wakeup, self._now)
+        if address.line is None or address.ready_at > ready:
             self._met.put(address, ready)
+        else:
+            self._met.rank_again(address)
 
     def _list_anew(self, server: Server) -> None:
-        self._line(server).remove(server)
+        _unlist(server)
         self._list(server)
 
     def _move(self, server: Server, old: Address, address: Address, now: float) -> None:
         """Let a server move to another address, with what it owes to the old one."""
-        self._line(server).remove(server)
+        _unlist(server)
         if old.only is server:
             self._addresses.pop(old.key, None)
         old.visits -= server.visits
@@ -335,8 +343,23 @@ class ServerQueue:
         server.warmth.address = address
         if address.only is not None and address.only is not server:
             other, address.only = address.only, None
-            self._line(other).remove(other)
+            _unlist(other)
             address.shared = Lineup(self._policy.rank, patience=self._patience)
             self._list(other)
         self._list(server)
         self._list_address(old)
+        self._list_address(address)
+
+
+def _since(item: Server | Address) -> float:
+    """Return since when one that is ready has waited; an address does as long as any of its servers."""
+    if isinstance(item, Server):
+        return item.ready_at
+    assert item.shared is not None
+    return item.shared.oldest()
+
+
+def _unlist(item: Server | Address) -> None:
+    """Let a server or an address wait no longer, wherever it does."""
+    if item.line is not None:
+        item.line.remove(item)

@@ -18,6 +18,7 @@ import msgspec
 
 from andante import units
 from andante.crawl.settings import Settings, SettingsError, from_strings
+from andante.crawl.start import choose
 from andante.sim.machine import MachineTraits
 from andante.sim.population import Population
 from andante.sim.simulation import Simulation
@@ -56,7 +57,7 @@ def load(path: Path, *, seed: int | None = None) -> Scenario:
         tables = tomllib.loads(path.read_text())
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, or a number of more digits than Python reads
         raise SettingsError(f"{path} is not TOML: {error}") from None
     try:
         return _scenario(tables, seed)
@@ -79,6 +80,9 @@ def _scenario(tables: dict[str, Any], seed: int | None) -> Scenario:
     options: dict[str, Any] = {"scope": "any"} | from_strings(crawl, where="crawl.")
     try:
         settings = Settings(**options)
+        choose(
+            settings, wall=0.0, problem=lambda _: None
+        )  # that there is such a policy, and a quality
     except SettingsError as error:
         raise ValueError(f"crawl.{error}") from None
     web = _section(tables, "web", WebTraits)
@@ -107,7 +111,8 @@ def _known(table: Mapping[str, Any], names: tuple[str, ...], where: str) -> None
     for key in table:
         if key not in names:
             near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
-            raise ValueError(f"{where}{key}: there is no such key; did you mean {near!r}?")
+            written = key if key.isprintable() else repr(key)
+            raise ValueError(f"{where}{written}: there is no such key; did you mean {near!r}?")
 
 
 def _value(where: str, key: str, value: object) -> object:

@@ -73,7 +73,7 @@ def test_what_is_loaded_works():
         ("keyword:a", "did you mean 'keywords:TERM,TERM'?"),
         ("my.ranks:other", "quality 'my.ranks:other' cannot be imported: .*other"),
         ("my.rank:worth", "quality 'my.rank:worth' cannot be imported: .*my.rank"),
-        ("my.ranks:number", "quality 'my.ranks:number' is a int, not a function"),
+        ("my.ranks:number", "quality 'my.ranks:number' is no function of a link, but of type int"),
         ("a b:c", "cannot be imported"),
     ],
 )

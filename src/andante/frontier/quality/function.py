@@ -10,7 +10,8 @@ from andante.frontier.quality.base import Found
 SLOW = 1e-3
 """Seconds a call in the mean above which the user is told."""
 _CALLS = 100
-"""Calls before the mean is looked at: the first ones may import or load something."""
+"""Calls before the mean is looked at: the first ones may import or load something. It is looked at sooner if they have taken as long already."""
+_CALLS_MIN = 10
 
 
 class Function:
@@ -64,7 +65,7 @@ class Function:
         scores = [self._score(link) for link in found]
         self._seconds += self._clock() - start
         self._calls += len(found)
-        if self._calls >= _CALLS and self._seconds > SLOW * self._calls:
+        if self._calls >= _CALLS_MIN and self._seconds > SLOW * max(self._calls, _CALLS):
             mean = 1e3 * self._seconds / self._calls
             self._tell("slow", f"is slow: {mean:.1f} ms a link, in which nothing else is done")
         return scores

@@ -82,6 +82,6 @@ def _function(path: str) -> Callable[..., float]:
         raise ValueError(f"quality {path!r} cannot be imported: {reason}{hint}") from error
     if not callable(function):
         raise ValueError(  # noqa: TRY004  # the user's fault, not a caller's
-            f"quality {path!r} is a {type(function).__name__}, not a function of a link"
+            f"quality {path!r} is no function of a link, but of type {type(function).__name__}"
         )
     return function  # type: ignore[no-any-return]

@@ -1,0 +1,198 @@
+"""``andante crawl --workers N``: peers on one machine, each a process of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from andante.crawl import SettingsError
+from andante.observe import Stats
+from andante.store import JobError, inspect
+from andante.store.lock import Lock
+from andante.store.output import SUFFIXES
+from andante.units import counted, format_duration
+
+_LOOK = 0.2
+"""Seconds from one look at the processes to the next."""
+
+_SAY = 10.0
+"""Seconds from one line of progress to the next."""
+
+_READY = 10.0
+"""Seconds that a Redis is given to start; one with much data answers before it has read them."""
+
+_CONF = """\
+bind 127.0.0.1 -::1
+port {port}
+dir "{folder}"
+daemonize no
+save ""
+appendonly yes
+appendfsync everysec
+maxmemory 0
+"""
+
+
+def run(
+    arguments: Sequence[str],
+    count: int,
+    *,
+    job: Path,
+    outputs: Sequence[Path],
+    redis: str | None,
+    is_quiet: bool,
+) -> int:
+    """Crawl with so many processes; return the exit status.
+
+    Args:
+        arguments: of the command, without those that differ from process to process.
+        count: processes.
+        job: directory of all; each process has its own below it.
+        outputs: files; each process writes one of its own, named after it.
+        redis: URL of a Redis; None: one is started, and stopped at the end. Its data stay in the job's directory, so that the same command goes on.
+        is_quiet: nothing is printed.
+
+    Raises:
+        SettingsError: there is no Redis to start.
+    """
+    job.mkdir(parents=True, exist_ok=True)
+    names = [f"w{number}" for number in range(1, count + 1)]
+    with _redis(job / "redis", redis) as url:
+        processes = [
+            subprocess.Popen([*_command(arguments), *_own(name, job, outputs, url)])
+            for name in names
+        ]
+        with _passed_on(processes):
+            _watch(processes, [job / name for name in names], is_quiet=is_quiet)
+    return max(process.returncode if process.returncode >= 0 else 1 for process in processes)
+
+
+def _watch(
+    processes: Sequence[subprocess.Popen[bytes]], jobs: Sequence[Path], *, is_quiet: bool
+) -> None:
+    """Say how far the crawl is, until all processes have ended."""
+    begun = said = time.monotonic()
+    while any(process.poll() is None for process in processes):
+        time.sleep(_LOOK)
+        if not is_quiet and time.monotonic() - said > _SAY:
+            said = time.monotonic()
+            print(f"{format_duration(said - begun):>8}  {_counts(jobs)}", file=sys.stderr)
+    if not is_quiet:
+        print(_counts(jobs))
+        for job in jobs:
+            for path in inspect(job).outputs if job.exists() else ():
+                print(f"output: {path}")
+
+
+def _counts(jobs: Sequence[Path]) -> str:
+    """Return what the processes have done, by the jobs' last commits."""
+    stats, queued = [], 0
+    for job in jobs:
+        with suppress(JobError):
+            held = inspect(job)
+            stats.append(Stats.from_dict(held.stats))
+            queued += held.queued
+    pages = [each.pages for each in stats]
+    parts = " + ".join(f"{each:,}" for each in pages)
+    return f"{counted(sum(pages), 'page')} ({parts}), {queued:,} queued, {counted(sum(each.failed.total() for each in stats), 'URL')} failed"
+
+
+def _command(arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "andante", *arguments, "--quiet"]
+
+
+def _own(name: str, job: Path, outputs: Sequence[Path], url: str) -> Iterator[str]:
+    """Return what differs from process to process."""
+    yield from ("--node", name, "--cluster", url, "--job", str(job / name))
+    for output in outputs:
+        yield from ("--output", str(_named(output, name)))
+
+
+def without(arguments: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """Return arguments without some flags and their values."""
+    kept: list[str] = []
+    skip = False
+    for argument in arguments:
+        if not skip and argument.partition("=")[0] not in flags:
+            kept.append(argument)
+        skip = not skip and argument in flags
+    return kept
+
+
+def _named(output: Path, name: str) -> Path:
+    """Put the name of a process in front of the suffix: pages.warc.gz becomes pages-w1.warc.gz."""
+    suffix = next(each for each in SUFFIXES if output.name.endswith(each))
+    return output.with_name(f"{output.name.removesuffix(suffix)}-{name}{suffix}")
+
+
+@contextmanager
+def _redis(folder: Path, url: str | None) -> Iterator[str]:
+    """Give the URL of a Redis: the one that is there, or one started for the crawl."""
+    if url is not None:
+        yield url
+        return
+    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    if program is None:
+        raise SettingsError(
+            "workers: there is no redis-server here: install it (apt install redis-server), or give --cluster with the URL of one"
+        )
+    folder.mkdir(exist_ok=True)
+    lock = Lock(folder / "lock")
+    port = _free_port()
+    (folder / "redis.conf").write_text(_CONF.format(port=port, folder=folder.absolute()))
+    with (folder / "redis.log").open("ab") as log:
+        server = subprocess.Popen(
+            [program, "redis.conf"], cwd=folder, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        _wait_for(server, port, folder / "redis.log")
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        server.terminate()
+        server.wait()
+        lock.release()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_for(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    """Wait until Redis answers."""
+    end = time.monotonic() + _READY
+    while time.monotonic() < end:
+        if server.poll() is not None:
+            break
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.01)
+    raise SettingsError(f"workers: redis-server does not start; see {log}")
+
+
+@contextmanager
+def _passed_on(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
+    """Pass signals on to the processes: all end in order, then this one."""
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        for process in processes:
+            if process.poll() is None:
+                os.kill(process.pid, number)
+
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
