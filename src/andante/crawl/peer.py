@@ -492,6 +492,7 @@ class Peer:
         """Others have taken this node for dead: what it has not committed it forgets, and begins anew."""
         self._emit("cluster.fenced", "the other nodes took this one for dead; it joins again")
         self._lease.end()
+        self._outbox.restart()
         self._set_aside_ended()
         self._frontier.ended()
         self._state.discard()
@@ -501,6 +502,7 @@ class Peer:
     async def _rebuild(self) -> None:
         """The store has lost its data: it is told what this node holds."""
         self._emit("cluster.lost", "the store has lost its data; it is told what this node holds")
+        self._outbox.restart()
         self._set_aside_ended()
         await self._begin_anew()
         if not self._settled:
@@ -509,9 +511,9 @@ class Peer:
     async def _begin_anew(self) -> None:
         for kind in (Keep, Give, Take, Heard, Rewrite, Own, Known):
             self._outbox.drop(kind)
+        self._packed, self._rewritten = [], []  # a commit may be under way
         self._is_taking = False
         self._totals = None
-        self._outbox.restart()
         try:
             joined = await self._enter(again=True)
             if joined.predecessor:
