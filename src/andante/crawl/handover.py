@@ -11,6 +11,7 @@ import msgspec
 from andante import url as urls
 from andante.cluster.exchange import (
     POOL,
+    ClusterError,
     Entry,
     Give,
     Grant,
@@ -135,7 +136,7 @@ class Handover:
         while True:
             try:
                 entries = await self._store.entries(grant.server, length, _PAGE)
-            except UnreachableError:
+            except (UnreachableError, ClusterError):
                 await asyncio.sleep(self._state.settings.heartbeat)
                 continue
             for entry in entries:
