@@ -130,7 +130,7 @@ def _told(trial: Trial, tried: Tried) -> list[str]:
     lines = [f"seed {trial.seed}: {trial}", *(f"  {fault}" for fault in trial.faults)]
     lines.append(
         f"  {counted(found.pages, 'page')} in {format_duration(found.seconds)}, {counted(found.requests, 'request')}; "
-        f"fetched again {found.again}, written late {found.late}; servers handed over {found.moved} times"
+        f"fetched again {found.again}; servers handed over {found.moved} times"
     )
     if found.problems:
         return [*lines, *(f"  WRONG: {problem}" for problem in found.problems)]

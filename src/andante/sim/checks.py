@@ -18,6 +18,9 @@ from andante.sim.watch import Request, Watch, pages
 _EPSILON = 1e-6
 """Seconds: more than times may be off by rounding."""
 
+_WHILE = 1.0
+"""Seconds, more than the disk takes, after which a node knows what it has written."""
+
 _WORD = 3.0
 """Seconds, besides the commit interval and the heart-beat, from the end of a page to the moment at which the store has heard of it."""
 
@@ -28,7 +31,7 @@ RULES = (
     "nothing lost",
     "nothing fetched again without need",
     "books in order",
-    "the pool emptied",
+    "nothing written by others than the owner",
     "ended in time",
 )
 """What is checked."""
@@ -43,8 +46,6 @@ class Verdict(msgspec.Struct):
     requests: int = 0
     again: int = 0
     """Pages that were fetched again."""
-    late: int = 0
-    """Pages that were written by a node when their server was not its own any more."""
     moved: int = 0
     """Times that a server got another owner than its first."""
     seconds: float = 0.0
@@ -56,6 +57,7 @@ def check(
     *,
     wanted: Iterable[str],
     outputs: Sequence[Path],
+    crawl_delay: float,
     quiet: bool,
     seconds: float,
 ) -> Verdict:
@@ -66,6 +68,7 @@ def check(
         settings: of the nodes.
         wanted: URLs of all pages that can be reached.
         outputs: of all nodes.
+        crawl_delay: that all servers ask for.
         quiet: nothing went wrong.
         seconds: that it took.
     """
@@ -75,7 +78,9 @@ def check(
     for requests in by_server(watch.requests).values():
         problems += crowds(requests, settings)
         problems += haste(requests, settings)
+        problems += impatience(requests, crawl_delay)
     problems += waste(again, watch, settings, quiet=quiet)
+    problems += theft(watch)
     problems += books(watch.memory)
     if watch.memory.totals.waiting:
         problems.append(f"{watch.memory.totals.waiting} URLs wait at the end, by the store")
@@ -86,7 +91,6 @@ def check(
         pages=len(found),
         requests=len(watch.requests),
         again=len(again),
-        late=sum(not each.was_owner for each in watch.written),
         moved=len([each for each in watch.owned if each.owner])
         - len({each.server for each in watch.owned}),
         seconds=seconds,
@@ -132,6 +136,15 @@ def haste(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
                 yield f"at {last.arrives:.3f} s {last.server} has had more than {most} requests in a minute"
 
 
+def impatience(requests: Sequence[Request], crawl_delay: float) -> Iterator[str]:
+    """A Crawl-delay holds from page to page; what comes of robots.txt a node may not know yet."""
+    asked = [each for each in requests if each.target != "/robots.txt"]
+    for earlier, later in pairwise(asked):
+        apart = later.arrives - earlier.arrives
+        if apart < crawl_delay - _EPSILON:
+            yield _hasty(later, earlier, f"{apart:.3f} s after {earlier.url}", crawl_delay)
+
+
 def _hasty(later: Request, earlier: Request, what: str, least: float) -> str:
     return f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} {what} by {earlier.life.name}: {least:g} s is least"
 
@@ -157,21 +170,35 @@ def refetched(requests: Sequence[Request]) -> list[tuple[Request, Request]]:
     return again
 
 
+def theft(watch: Watch) -> Iterator[str]:
+    """Nobody writes a page of a server that is not its own, by the store, the moment it writes."""
+    for each in watch.written:
+        if not each.was_owner:
+            yield f"at {each.time:.3f} s {each.life.name} writes {each.url}, whose server is not its own"
+
+
 def waste(
     again: Iterable[tuple[Request, Request]], watch: Watch, settings: Settings, *, quiet: bool
 ) -> Iterator[str]:
-    """A page is fetched again only if the node that had it was killed or buried before the store could hear of it."""
+    """A page is fetched again only if the node that had it was killed or buried before the store could hear of it, and not by that node if it is in its output."""
+    written = {(each.life.node, each.url): each.time for each in watch.written}
     grace = settings.commit_interval + settings.heartbeat + _WORD
     for earlier, later in again:
         if quiet or not _was_unheard(earlier, watch, grace):
             yield f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} again, which {earlier.life.name} had at {earlier.ends:.3f} s"
+        elif written.get((later.life.node, later.url), inf) < later.arrives - _WHILE:
+            yield f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} again, which is in its output"
 
 
 def _was_unheard(request: Request, watch: Watch, grace: float) -> bool:
     """Tell whether a page came shortly before the last word of an epoch that was buried, or after it."""
-    began = {e: joined for e, (joined, _) in request.life.epochs.items() if joined <= request.ends}
-    epoch = max(began, default=0)
-    return epoch in watch.buried and request.ends >= request.life.epochs[epoch][1] - grace
+    life, since = request.life, request.ends
+    epoch = max((epoch for epoch, (joined, _) in life.epochs.items() if joined <= since), default=0)
+    if epoch not in watch.buried:
+        return False
+    _, word = life.epochs[epoch]
+    stood = sum(max(min(end, word) - max(start, since), 0.0) for start, end in life.process.stood)
+    return since >= word - grace - stood
 
 
 def books(memory: Memory) -> Iterator[str]:

@@ -65,6 +65,8 @@ def draw(seed: int, nodes: int, *, members: bool, span: float) -> list[Fault]:
     """
     random = Random(f"faults {seed}")
     kinds = [kind for kind in KINDS if members or not kind.startswith("members")]
+    if random.random() < 0.5:
+        kinds = [kind for kind in kinds if kind in _LONG]
     faults: list[Fault] = []
     mortal = random.sample(range(nodes), nodes - 1)
     for _ in range(0 if random.random() < 0.125 else random.randint(1, 6)):
@@ -201,6 +203,9 @@ _TABLE: dict[str, tuple[str, Callable[[Fault, Any, Any], Awaitable[None]]]] = {
 _WORDS = {kind: words for kind, (words, _) in _TABLE.items()}
 _ACTS = {kind: act for kind, (_, act) in _TABLE.items()}
 _OF_NODES = set(_TABLE) - {"store gone", "store full", "members gone", "loss"}
+
+_LONG = ("kill", "hang", "cut", "deaf", "store gone", "members cut", "members gone")
+"""Faults by which nodes are taken for dead: in half of the seeds there are no others."""
 
 LOSS = "loss"
 """The store loses its data: drawn only if asked for."""

@@ -33,6 +33,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     web: WebTraits
     settings: Settings
+    crawl_delay: float
+    """Of all servers, by their robots.txt."""
     nodes: int
     members: bool
     """A service says who is alive, besides the store."""
@@ -72,21 +74,31 @@ def draw_trial(seed: int, nodes: int | None = None) -> Trial:
     )
     settings = Settings(
         scope="any",
-        rate=random.choice((60.0, 120.0, 240.0)),
-        delay=random.choice((0.0, 0.0, 1.0)),
+        rate=random.choice((20.0, 60.0, 120.0)),
+        delay=random.choice((0.0, 0.0, 2.0)),
         connections=random.choice((4, 64)),
         ignore_robots=random.random() < 0.7,
         commit_interval=random.choice((1.0, 3.0)),
-        lease=random.choice((5.0, 10.0, 20.0)),
+        lease=random.choice((4.0, 8.0, 16.0)),
     )
-    span = _SPAN * _shortest(Web(web, [Traits()] * web.servers, seed=seed), settings)
+    crawl_delay = random.choice((0.0, 3.0))
+    span = _SPAN * _shortest(Web(web, [Traits()] * web.servers, seed=seed), settings, crawl_delay)
     faults = draw(seed, nodes, members=members, span=max(span, 10.0))
-    return Trial(seed=seed, web=web, settings=settings, nodes=nodes, members=members, faults=faults)
+    return Trial(
+        seed=seed,
+        web=web,
+        settings=settings,
+        crawl_delay=crawl_delay,
+        nodes=nodes,
+        members=members,
+        faults=faults,
+    )
 
 
 def attempt(trial: Trial) -> Tried:
     """Run a trial, and check it."""
-    servers = Population().draw(trial.web.servers, seed=trial.seed, alive=trial.web.seeds)
+    population = Population(crawl_delay=trial.crawl_delay)
+    servers = population.draw(trial.web.servers, seed=trial.seed, alive=trial.web.seeds)
     web = Web(trial.web, servers, seed=trial.seed)
     with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as directory:
         simulation = ClusterSimulation(
@@ -105,6 +117,7 @@ def attempt(trial: Trial) -> Tried:
             trial.settings,
             wanted=web.urls(),
             outputs=[node.output for node in simulation.nodes],
+            crawl_delay=0.0 if trial.settings.ignore_robots else trial.crawl_delay,
             quiet=not trial.faults,
             seconds=max((life.ended for life in watch.lives), default=0.0),
         )
@@ -114,10 +127,11 @@ def attempt(trial: Trial) -> Tried:
 def _bound(trial: Trial, web: Web) -> float:
     """Return the seconds within which a trial must end: all is healed, the dead are buried, and the largest server is crawled, twice."""
     healed = max((fault.until for fault in trial.faults), default=0.0)
-    return healed + 3 * (trial.settings.lease or 0.0) + 2 * _shortest(web, trial.settings) + 120.0
+    return healed + 3 * (trial.settings.lease or 0.0) + 2 * _shortest(web, trial.settings, trial.crawl_delay) + 120.0
 
 
-def _shortest(web: Web, settings: Settings) -> float:
+def _shortest(web: Web, settings: Settings, crawl_delay: float) -> float:
     """Return about the seconds that the largest server takes at the rate."""
     largest = max(Counter(map(web.server_of, range(web.traits.pages))).values())
-    return largest * (60.0 / settings.rate + settings.delay)
+    delay = max(settings.delay, 0.0 if settings.ignore_robots else crawl_delay)
+    return largest * max(60.0 / settings.rate, delay + 0.5)
