@@ -67,7 +67,7 @@ def draw_trial(seed: int, nodes: int | None = None) -> Trial:
     members = random.random() < 0.5
     web = WebTraits(
         servers=random.randint(8, 24),
-        pages=random.randint(60, 240),
+        pages=random.randint(40, 160),
         links=random.uniform(2.0, 8.0),
         size=500.0,
         seeds=random.choice((1, 1, 3)),
@@ -79,6 +79,7 @@ def draw_trial(seed: int, nodes: int | None = None) -> Trial:
         connections=random.choice((4, 64)),
         ignore_robots=random.random() < 0.7,
         commit_interval=random.choice((1.0, 3.0)),
+        recent=random.choice((50, 10_000)),
         lease=random.choice((4.0, 8.0, 16.0)),
     )
     crawl_delay = random.choice((0.0, 3.0))
