@@ -1,5 +1,5 @@
 # Everything that is done here, one target each. The first two do all of their own set-up.
-.PHONY: try test lint bench docs clean help
+.PHONY: try test lint bench cluster-bench docs clean help
 .DEFAULT_GOAL := help
 
 PYTHON := .venv/bin/python
@@ -21,6 +21,10 @@ bench: ## Compare with wget2, Scrapy and Crawlee
 	@tools/setup bench
 	@PYTHONPATH=tests $(PYTHON) benchmarks/crawl.py $(ARGS)
 
+cluster-bench: ## Compare with scrapy-redis, on a network of its own (as root)
+	@tools/setup bench
+	@PYTHONPATH=tests $(PYTHON) benchmarks/cluster.py $(ARGS)
+
 docs: ## Make docs/reference/ from the code
 	@tools/setup test
 	@$(PYTHON) tools/reference.py
@@ -29,4 +33,4 @@ clean: ## Remove what was made
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage build dist benchmarks/.cache
 
 help: ## Say what there is
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16

@@ -72,3 +72,12 @@ def test_simulate():
     lines = run("simulate.py", "--pages", 300, "--servers", 10, "--rounds", 1)
     assert lines[1].startswith("simulated 300 pages in ")
     assert lines[-1].startswith("median ")
+
+
+def test_cluster():
+    """One process, which Redis and ZooKeeper only stand by; what peers need is installed by make cluster-bench."""
+    only = ("--crawlers", "Andante alone", "--rtt", 10, "--hosts", 3, "--seeds", 1, "--nodes", 1)
+    rows = [line.split("|") for line in run("cluster.py", *only) if line.startswith("| 10 |")]
+    assert [row[2].strip() for row in rows] == ["Andante alone"]
+    assert int(rows[0][4]) == 600
+    assert rows[0][8].strip() == "0, 0"

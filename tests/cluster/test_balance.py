@@ -1,3 +1,4 @@
+from collections import Counter
 from random import Random
 
 import pytest
@@ -61,9 +62,9 @@ def test_power_is_throughput_at_full_use_and_outlives_idle_times():
         meter.add(1.0, 0, use=0.0)
     assert meter.rate == 0.0
     assert meter.power == pytest.approx(40.0)
-    for _ in range(20):
+    for _ in range(60):
         meter.add(1.0, 7, use=1.0)
-    assert meter.power == pytest.approx(7.0, rel=0.02)
+    assert meter.power == pytest.approx(7.0, rel=0.05)
 
 
 def test_no_time_is_no_beat():
@@ -138,11 +139,49 @@ def test_nobody_gives_below_the_level_and_what_is_in_the_pool_is_taken(nodes, wa
     assert not pool or all(move.take for move in moves.values())
 
 
+def node(waiting, *, known=1.0, throughput=0.0):
+    return Load(waiting=waiting, throughput=throughput, power=10.0, known=known)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "pool", "move"),
+    [
+        (node(1_290), node(710), 0, Move()),  # within the band
+        (node(1_310), node(690), 0, Move(give=310)),
+        (node(690), node(1_310), 0, Move()),  # there is nothing to take
+        (node(690), node(1_310), 5, Move(take=310)),
+        (node(840), node(1_160), 5, Move(take=160)),
+        (node(860), node(1_140), 5, Move()),  # not at once
+        (
+            node(1_400, throughput=200.0),
+            node(600, throughput=200.0),
+            0,
+            Move(),
+        ),  # five seconds to go
+        (node(2_000, throughput=200.0), node(0, throughput=200.0), 0, Move(give=1_000)),
+    ],
+)
+def test_two_nodes(own, other, pool, move):
+    assert Vessels().decide(1, {1: own, 2: other}, waiting=2_000, pool=pool) == move
+
+
+def test_who_does_not_know_its_power_gives_only_to_one_that_is_too_empty():
+    loads = {1: node(1_400, known=0.5), 2: node(800), 3: node(800)}
+    assert Vessels().decide(1, loads, waiting=3_000, pool=0) == Move()
+    known = loads | {1: node(1_400)}
+    assert Vessels().decide(1, known, waiting=3_000, pool=0) == Move(give=400)
+
+
+def test_a_node_that_does_nothing_any_more_has_next_to_no_share():
+    loads = {1: Load(waiting=500, power=0.0, known=1.0), 2: node(500)}
+    assert shares(loads, 1_000)[1] == pytest.approx(0.5, rel=0.01)
+
+
 # Which servers
 
 
 def test_those_that_would_be_reached_last_go_and_those_visited_only_at_need():
-    servers = [("a", 5, True), ("b", 5, False), ("c", 9, False), ("d", 0, False), ("e", 2, False)]
+    servers = [("b", 5, False), ("c", 9, False), ("d", 0, False), ("e", 2, False), ("a", 5, True)]
     assert choose(servers, 4) == ["e"]
     assert choose(servers, 8) == ["e", "b"]
     assert choose(servers, 100) == ["e", "c", "b", "a"]
@@ -168,7 +207,7 @@ def test_a_joiner_among_fifty_has_its_share_within_ten_beats(seed):
     made.beats(20)
     made.join(20)
     made.beats(10)
-    assert parts(made)[-1] == pytest.approx(1, abs=0.25)
+    assert parts(made)[-1] == pytest.approx(1, abs=0.3)
 
 
 @pytest.mark.parametrize("speed", [25, 400])
@@ -238,6 +277,19 @@ def test_a_small_rest_is_not_passed_around():
     assert len(moved) <= 60
 
 
+def test_where_little_waits_but_much_is_still_found_nobody_is_idle():
+    """A link a page: 300 URLs wait at any time, three seconds' work for one node."""
+    left = [0] * 9_000
+    rng = Random(1)
+    made = Cluster(
+        rng, fresh=lambda _: [f"s{rng.randrange(400)}"] if left and not left.pop() else []
+    )
+    made.join(100, {f"s{n}": 1 for n in range(300)})
+    made.join(100)
+    made.join(100)
+    assert made.drain() < 9_300 / 100 / 2
+
+
 def test_when_nodes_leave_the_others_take_what_they_had():
     made = cluster([100] * 4)
     made.beats(20)
@@ -269,16 +321,17 @@ def test_whatever_happens_all_is_done_in_time_and_nothing_goes_round(data):
         made.beats(data.draw(st.sampled_from([0, 0, 0, 1, 5])))
         if len(made.nodes) > 1 and data.draw(st.booleans()):
             made.leave(data.draw(st.sampled_from(sorted(made.nodes))))
-    moves, nodes = len(made.moves), len(made.nodes)
+    made.beats(30)
+    left = [waiting for node in made.nodes.values() for waiting in node.servers.values()]
     slowest = min(node.speed for node in made.nodes.values())
     together = sum(node.speed for node in made.nodes.values())
-    least = max(made.waiting / together, max([*servers.values(), 0]) * pause)
-    beats = made.drain()
+    least = max(made.waiting / together, max(left, default=0) * pause)
+    before = len(made.moves)
+    assert made.drain() <= 1.3 * least + 2 * max(left, default=0) / slowest + len(fresh) / 40 + 20
     assert made.fetched == total
     assert not made.pool
-    assert beats <= 1.5 * least + 2 * max(servers.values()) / slowest + 40
-    moved = len(made.moves) - moves
-    assert moved <= 4 * 400 + 40 * nodes
+    taken = Counter(server for _, server, what in made.moves[before:] if what == "take")
+    assert max(taken.values(), default=0) <= 3
 
 
 # No rule

@@ -2,7 +2,7 @@ import zlib
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from andante.cluster import packing
@@ -22,6 +22,7 @@ links = st.builds(
 graded = st.lists(st.tuples(links, st.integers(0, 255)), max_size=50)
 
 
+@settings(max_examples=50)
 @given(graded)
 def test_what_is_packed_comes_out(some):
     entry = [link for link, _ in some], bytes(grade for _, grade in some)
@@ -37,6 +38,7 @@ def test_bad_bytes_are_an_error(data):
     assert len(found) == len(grades)
 
 
+@settings(max_examples=50)
 @given(graded.filter(bool), st.data())
 def test_a_part_of_an_entry_is_an_error(some, data):
     packed = pack([link for link, _ in some], bytes(grade for _, grade in some))
@@ -94,6 +96,11 @@ def test_what_is_no_url_is_not_packed(link):
 def test_the_dictionary_is_part_of_the_format():
     """Who changes it gives the format another version, and keeps the old one."""
     assert (packing._VERSION, zlib.crc32(packing._DICTIONARY)) == (b"\1", 1612628111)
+
+
+def test_a_grade_that_all_have_is_said_once():
+    links = [Link("/a", 1)] * 40
+    assert packing._inflate(pack(links, b"\x83" * 40)[1:]).endswith(b"/a\0\x83")
 
 
 def test_ten_links_of_ten_pages_need_few_bytes():

@@ -70,6 +70,7 @@ def child(root):
     with subprocess.Popen(
         [sys.executable, "-c", CHILD, root],
         stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         env={"PYTHONPATH": str(Path(sys.modules[ZooKeeper.__module__].__file__).parents[2])},
     ) as process:
@@ -78,7 +79,9 @@ def child(root):
 
 
 def lines_until(child, word):
+    """Read what the child prints, which is nothing but whether it is confirmed, until it says so."""
     for line in child.stdout:
+        assert line in {"confirmed\n", "unreachable\n"}
         if line.strip() == word:
             return
     pytest.fail("it has ended")
@@ -107,7 +110,7 @@ async def disconnected(members):
 
 def test_the_node_is_ephemeral_and_has_the_name(root, observer):
     async def main():
-        members = await ZooKeeper.connect(root, "a crawl", session=1.0)
+        members = await ZooKeeper.connect(root, "a crawl")
         await members.enter(3, "näme")
         assert repr(members) == f"<ZooKeeper {root}/andante/a%20crawl/nodes, CONNECTED>"
         data, stat = observer.get("/andante/a%20crawl/nodes/3")
@@ -127,7 +130,7 @@ def test_the_node_is_ephemeral_and_has_the_name(root, observer):
 def test_the_time_is_as_granted(root):
     async def main():
         granted = []
-        for asked in (0.2, 1.5, 600.0):  # the test's server grants from 1 s to 60 s
+        for asked in (0.9, 1.5, 600.0):  # the test's server grants from 1 s to 60 s
             members = await ZooKeeper.connect(root, "crawl", session=asked)
             granted.append(members.ttl)
             await members.close()
@@ -140,7 +143,7 @@ def test_a_node_of_an_earlier_session_is_replaced(root, observer):
     """It would go with that session, whatever was written to it."""
 
     async def main():
-        members = await ZooKeeper.connect(root, "crawl", session=1.0)
+        members = await ZooKeeper.connect(root, "crawl")
         observer.create("/andante/crawl/nodes/3", ephemeral=True)
         await members.enter(3, "name")
         owner = observer.exists("/andante/crawl/nodes/3").ephemeralOwner
@@ -152,7 +155,7 @@ def test_a_node_of_an_earlier_session_is_replaced(root, observer):
 
 def test_all_data_lost(root, observer):
     async def main():
-        members = await ZooKeeper.connect(root, "crawl", session=1.0)
+        members = await ZooKeeper.connect(root, "crawl")
         await members.enter(3, "name")
         observer.delete("/andante", recursive=True)
         assert await members.present() == frozenset()
@@ -268,22 +271,27 @@ def test_nobody_there_and_no_such_name():
     asyncio.run(main())
 
 
-def test_one_of_an_ensemble_is_enough(server):
-    """Another one refuses, and a third is silent: it takes no connection."""
+def test_one_of_an_ensemble_is_enough(server, monkeypatch):
+    """Of the others one refuses, one takes no connection, and one takes it and is silent."""
 
     async def main():
-        with closing(socket.create_server(("127.0.0.1", 0))) as gone:
-            refusing = gone.getsockname()[1]
         with (
             socket.create_server(("127.0.0.1", 0), backlog=0) as full,
             closing(socket.create_connection(full.getsockname())),
+            socket.create_server(("127.0.0.1", 0)) as silent,
         ):
-            hosts = f"127.0.0.1:{refusing},127.0.0.1:{full.getsockname()[1]},{server.hosts}"
-            for _ in range(4):  # they are taken in any order
-                members = await ZooKeeper.connect(hosts, "crawl", session=2.0, patience=1.5)
-                await members.enter(1, "one")
-                await members.close()
+            with closing(socket.create_server(("127.0.0.1", 0))) as gone:
+                refusing = gone.getsockname()
+            others = [
+                f"127.0.0.1:{port}"
+                for _, port in (refusing, full.getsockname(), silent.getsockname())
+            ]
+            hosts = ",".join([*others, server.hosts])
+            members = await ZooKeeper.connect(hosts, "crawl", session=40.0, patience=9.0)
+            await members.enter(1, "one")
+            await members.close()
 
+    monkeypatch.setattr("kazoo.protocol.connection.random.shuffle", lambda hosts: None)
     asyncio.run(main())
 
 
@@ -299,7 +307,9 @@ def test_a_killed_node_is_gone_when_its_time_is_over(child, observer):
 def test_a_node_whose_loop_hangs_is_gone_though_its_threads_live(root, observer):
     async def main():
         members = await ZooKeeper.connect(root, "crawl", session=1.0)
-        await members.enter(1, "one")
+        with suppress(UnreachableError):  # a second may be too short for a busy machine
+            await members.enter(1, "one")
+        await confirm(members)
         wait_until(lambda: not observer.exists("/andante/crawl/nodes/1"))  # this blocks the loop
         await confirm(members)
         assert await members.present() == {1}
@@ -325,7 +335,7 @@ def test_a_node_that_was_stopped_is_gone_and_comes_back(child, observer):
 def test_sessions_outlive_a_restart_and_the_client_comes_back():
     async def main():
         with zookeeper() as server:
-            members = await ZooKeeper.connect(server.hosts, "crawl", session=10.0)
+            members = await ZooKeeper.connect(server.hosts, "crawl")
             await members.enter(1, "one")
             session = members._client.session_id
             server.kill()
@@ -355,7 +365,7 @@ def test_a_server_that_hangs_blocks_nobody():
                 ticks += 1
 
         with zookeeper() as server:
-            members = await ZooKeeper.connect(server.hosts, "crawl", session=1.0)
+            members = await ZooKeeper.connect(server.hosts, "crawl", session=2.0)
             await members.enter(1, "one")
             ticking = asyncio.create_task(tick())
             server.pause()
@@ -382,7 +392,7 @@ def test_a_server_that_hangs_blocks_nobody():
 
 def test_an_answer_that_makes_no_sense_is_survived(root):
     async def main():
-        members = await ZooKeeper.connect(root, "crawl", session=1.0)
+        members = await ZooKeeper.connect(root, "crawl")
         await members.enter(1, "one")
         members._client._connection._xid += 1_000_000  # the next answer is not to what was asked
         members._client._pending.append((None, None, -7))
@@ -399,7 +409,7 @@ def test_nothing_is_printed_or_left_running(root, capfd):
     before = threading.active_count()
 
     async def main():
-        members = await ZooKeeper.connect(root, "crawl", session=1.0)
+        members = await ZooKeeper.connect(root, "crawl")
         await members.enter(1, "one")
         await members.close()
 

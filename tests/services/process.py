@@ -62,9 +62,9 @@ class Service:
         return self._process.pid
 
     @property
-    def log(self) -> str:
+    def printed(self) -> str:
         """What it has printed."""
-        return (self.folder / "log").read_text(errors="replace")
+        return (self.folder / "printed").read_text(errors="replace")
 
     def is_ready(self) -> bool:
         """Tell whether it answers."""
@@ -76,7 +76,7 @@ class Service:
         Raises:
             AssertionError: it has ended, or does not answer; with what it printed.
         """
-        with (self.folder / "log").open("ab") as log:
+        with (self.folder / "printed").open("ab") as log:
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *self.place.prefix, *self._command],
                 cwd=self.folder,
@@ -116,12 +116,14 @@ class Service:
     def _answers(self) -> bool:
         assert self._process is not None
         status = self._process.poll()
-        assert status is None, f"{self} has ended with {status}:\n{self.log}"
+        assert status is None, f"{self} has ended with {status}:\n{self.printed}"
         return self.is_ready()
 
 
 def wait_until(
-    is_so: Callable[[], object], within: float = READY_WITHIN, what: Service | str = "what was awaited"
+    is_so: Callable[[], object],
+    within: float = READY_WITHIN,
+    what: Service | str = "what was awaited",
 ) -> None:
     """Wait until a function returns something true.
 
@@ -131,7 +133,7 @@ def wait_until(
     give_up = time.monotonic() + within
     while not is_so():
         assert time.monotonic() < give_up, (
-            f"not within {within:g} s: {what}\n{what.log if isinstance(what, Service) else ''}"
+            f"not within {within:g} s: {what}\n{what.printed if isinstance(what, Service) else ''}"
         )
         time.sleep(_POLL)
 

@@ -38,7 +38,9 @@ class ZooKeeper(Service):
 
     def __init__(self, folder: Path, *, tick: float, place: Place) -> None:
         java = shutil.which("java")
-        assert java and _JAR.exists(), "ZooKeeper is missing: run make test, or install zookeeper"
+        assert all((java, _JAR.exists())), (
+            "ZooKeeper is missing: run make test, or install zookeeper"
+        )
         self.port = place.free_port()
         self.hosts = f"{place.address}:{self.port}"
         """What a client is told."""
@@ -48,7 +50,7 @@ class ZooKeeper(Service):
                 tick=round(tick * 1000), folder=folder, port=self.port, address=place.address
             )
         )
-        super().__init__(folder, [java, *_JAVA, "-cp", _JAR, _MAIN, configuration], place)
+        super().__init__(folder, [str(java), *_JAVA, "-cp", _JAR, _MAIN, configuration], place)
 
     def is_ready(self) -> bool:
         return self.ask("ruok") == "imok"

@@ -24,6 +24,12 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+_MEMORY = 3
+"""Windows of full use over which the power is measured. Beats may differ by half to either side, and it is still good to 4 %."""
+
+_IDLE = 0.9
+"""What a node lacks of its share, as part of it, when it is idle or about to be. That is too empty at all times: much may still be found where little waits."""
+
 
 class Load(msgspec.Struct, frozen=True, array_like=True):
     """What a node's beat says of its work."""
@@ -45,8 +51,8 @@ class Load(msgspec.Struct, frozen=True, array_like=True):
 class Throughput:
     """What a node does, and what it could do.
 
-    The throughput is the mean over a window of beats. The power is the throughput over the share of the node that is in use, a mean in which the older gives way to the newer
-    at the speed of time *in use*: it is not forgotten while there is little to do.
+    The throughput is the mean over a window of beats. The power is the throughput over the share of the node that is in use, a mean over three windows in which the older
+    gives way to the newer at the speed of time *in use*: it is not forgotten while there is little to do.
 
     Args:
         beats: length of the window.
@@ -70,7 +76,7 @@ class Throughput:
             return
         self._window.append((seconds, pages))
         busy = min(max(use, 0.0), 1.0) * seconds
-        keep = max(self._length - busy, 0.0)
+        keep = max(_MEMORY * self._length - busy, 0.0)
         if self._busy > keep:
             self._pages *= keep / self._busy
             self._busy = keep
@@ -167,7 +173,7 @@ class Vessels:
     def _band_of(self, loads: Mapping[int, Load], waiting: int) -> float:
         """Return the band: where the crawl has few seconds to go, the part of them that is worth a move."""
         throughput = sum(load.throughput for load in loads.values())
-        return max(self._band, self._least * throughput / max(waiting, 1))
+        return min(max(self._band, self._least * throughput / max(waiting, 1)), _IDLE)
 
 
 class Never:

@@ -18,6 +18,10 @@ POOL = 0
 """In the place of an epoch: no node. Servers without an owner that have URLs are in the *pool*, from which nodes take."""
 
 
+ANSWER_MAX = 1_000
+"""Entries of mail, and grants, in one answer at most, so that answers stay small; the others come when these are `Heard`."""
+
+
 class ClusterError(Exception):
     """A node cannot join, or the store cannot be used; the message is one line for the user."""
 
@@ -31,7 +35,10 @@ class BuriedError(Exception):
 
 
 class LostError(Exception):
-    """The store has lost its data. A node joins again, and all say what they hold (`Own`, `Links`); until the store is settled nobody is given anything."""
+    """The store has lost its data, or the last that it had acknowledged (as it was started again from an old copy), and drops the rest.
+
+    A node joins again, and all say what they hold (`Own`, `Links`); until the store is settled nobody is given anything.
+    """
 
 
 # What a report is made of
@@ -74,7 +81,10 @@ class Give(msgspec.Struct, frozen=True, tag="G", array_like=True):
 
 
 class Take(msgspec.Struct, frozen=True, tag="T", array_like=True):
-    """The node wants servers from the pool with so many URLs in all: those that were put in first, at least one if there is one. Answer: list of `Grant`."""
+    """The node wants servers from the pool with so many URLs in all: those that were put in first, at least one if there is one and the store is settled.
+
+    Answer: list of `Grant`. A store of several parts has an order in each of them, and none over all.
+    """
 
     urls: int
     servers: int = 1_000
@@ -100,7 +110,7 @@ class Heard(msgspec.Struct, frozen=True, tag="H", array_like=True):
 
 
 class Own(msgspec.Struct, frozen=True, tag="O", array_like=True):
-    """After the store has lost its data: the server is the node's, if it is nobody else's. Answer: whether it is the node's now."""
+    """After the store has lost its data: the server is the node's, if it is nobody else's. Answer: whether it is the node's now; what is in its log comes as mail."""
 
     server: str
 
@@ -118,7 +128,7 @@ class Report(msgspec.Struct, frozen=True):
     """What a node says."""
 
     number: int
-    """Counts up by one. A report is sent again, unchanged, until it is answered; then comes the next."""
+    """From 1 in each epoch, counts up by one. A report is sent again, unchanged, until it is answered; then comes the next."""
     parts: Sequence[Part] = ()
     beat: bytes = b""
     """What the other nodes should know of it; the store does not look into it."""
@@ -138,6 +148,10 @@ class Marked(msgspec.Struct, frozen=True, array_like=True):
     """Entries in the log now. It shrinks by `Rewrite` only."""
     taken: bool = False
     """The server is the node's by this very part: nothing else waits for it."""
+    state: bytes = b""
+    """Where it is taken: as its last owner kept it (`Keep`)."""
+    aged: float = 0.0
+    """Seconds since that was kept."""
 
 
 class Grant(msgspec.Struct, frozen=True, array_like=True):
@@ -149,18 +163,18 @@ class Grant(msgspec.Struct, frozen=True, array_like=True):
     state: bytes
     """As its last owner kept it (`Keep`), with `Store.entries` the rest of what is known."""
     aged: float
-    """Seconds since that was kept."""
+    """Seconds since that was kept; 0 where nothing was."""
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """An entry of a log, as the store has it."""
+    """An entry of a log, as the store has it: links that were found, or URLs that have ended."""
 
     author: int
     """Epoch of the node that wrote it."""
-    fingerprints: bytes
-    """Of the URLs, 8 bytes each."""
+    fingerprints: bytes = b""
+    """Of URLs that have ended, 8 bytes each; empty: the entry has links."""
     entry: bytes = b""
-    """The links packed, those that count (`fresh`) and others; empty: the entry says which URLs have ended."""
+    """The links packed, those that count (`fresh`) and others; whoever reads it makes their fingerprints anew."""
     fresh: bytes = b""
     """For each link packed a byte, 1 if it counts; empty: all do."""
 
@@ -210,13 +224,15 @@ class Answer(msgspec.Struct, frozen=True):
     """For each part of the report its answer."""
     mail: list[Mail]
     grants: list[Grant]
-    """Servers given to the node by others (`Give`), repeated in each answer until `Heard`."""
+    """Servers given to the node by others (`Give`, `Store.bury`), repeated in each answer until `Heard`."""
     nodes: dict[int, Node]
     totals: Totals
     generation: str
     """Of the store's data; another than before: the store has lost them."""
     news: int
     """Counts up when `Store.tell` is called."""
+    settled: bool = True
+    """As in `Joined`."""
 
 
 class Joined(msgspec.Struct, frozen=True):
@@ -225,7 +241,7 @@ class Joined(msgspec.Struct, frozen=True):
     epoch: int
     """Its number, from 1, never used again: the token that fences off what it says too late."""
     predecessor: int
-    """Epoch of an earlier life of the same node that nobody has buried; `POOL`: none."""
+    """Epoch of an earlier life of the same node that nobody has buried, the first of them; `POOL`: none."""
     generation: str
     told: list[str]
     """What nodes have told each other (`Store.tell`)."""
@@ -255,7 +271,11 @@ class Store(Protocol):
         ...
 
     async def exchange(self, report: Report) -> Answer:
-        """Send a report; one round trip."""
+        """Send a report; one round trip.
+
+        Raises:
+            ValueError: a report with a later number has been answered.
+        """
         ...
 
     async def entries(self, server: str, start: int, count: int) -> list[Entry]:

@@ -92,7 +92,7 @@ class Watch:
         return f"<Watch over {sorted(self._counts)}>"
 
     def observe(self, nodes: Mapping[int, Node], sent_at: float, now: float) -> None:
-        """Take a reading of the store: `Answer.nodes`.
+        """Take a reading of the store: `Answer.nodes`, in the order in which they came.
 
         Args:
             nodes: by epoch; the observer itself may be among them.

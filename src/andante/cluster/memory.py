@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from andante.cluster.exchange import (
+    ANSWER_MAX,
     POOL,
     Answer,
     BuriedError,
@@ -123,31 +125,36 @@ class Memory:
         for fingerprint in unpack(part.fingerprints):
             fresh.append(fingerprint not in self.seen)
             self.seen.add(fingerprint)
+        state, aged = b"", 0.0
         taken = log.owner == POOL and part.takes and self.settled and part.server not in self.pool
         if taken:
             log.owner = epoch
+            state, aged = log.state, self._aged(log)
         if any(fresh):
             if log.owner == POOL:
                 if self.settled:
                     self.pool.setdefault(part.server)
             elif log.owner != epoch:
                 self.mail.setdefault(log.owner, {}).setdefault(part.server, len(log.entries))
-            log.entries.append(Entry(epoch, part.fingerprints, part.entry, bytes(fresh)))
+            mask = b"" if all(fresh) else bytes(fresh)
+            log.entries.append(Entry(epoch, entry=part.entry, fresh=mask))
             log.waiting += sum(fresh)
             self.changes += 1
-        return Marked(log.owner, bytes(fresh), len(log.entries), taken)
+        return Marked(log.owner, bytes(fresh), len(log.entries), taken, state, aged)
 
     def _own(self, part: Own, epoch: int) -> bool:
         log = self.log(part.server)
         if log.owner == POOL:
             log.owner = epoch
             self.pool.pop(part.server, None)
+            if log.entries:
+                self.mail.setdefault(epoch, {})[part.server] = 0
         return log.owner == epoch
 
     def _take(self, part: Take, epoch: int) -> list[Grant]:
         grants: list[Grant] = []
         urls = 0
-        while self.pool and urls < part.urls and len(grants) < part.servers:
+        while self.settled and self.pool and urls < part.urls and len(grants) < part.servers:
             server = next(iter(self.pool))
             del self.pool[server]
             log = self.logs[server]
@@ -158,13 +165,25 @@ class Memory:
 
     def _grant(self, server: str) -> Grant:
         log = self.logs[server]
-        return Grant(server, log.waiting, log.state, self.clock() - log.kept_at)
+        return Grant(server, log.waiting, log.state, self._aged(log))
+
+    def _aged(self, log: _Log) -> float:
+        return self.clock() - log.kept_at if log.state else 0.0
+
+    def _mail(self, epoch: int) -> Iterator[Mail]:
+        left = ANSWER_MAX
+        for server, start in self.mail.get(epoch, {}).items():
+            entries = self.logs[server].entries[start : start + left]
+            yield Mail(server, start, entries)
+            left -= len(entries)
+            if not left:
+                break
 
     def _rewrite(self, log: _Log, part: Rewrite, epoch: int) -> bool:
         if part.server in self.mail.get(epoch, ()):
             return False
-        log.entries = [Entry(epoch, fingerprints, entry) for fingerprints, entry in part.entries]
-        found = [each for entry in log.entries for each in unpack(entry.fingerprints)]
+        log.entries = [Entry(epoch, entry=entry) for _, entry in part.entries]
+        found = [each for fingerprints, _ in part.entries for each in unpack(fingerprints)]
         self.seen.update(found)
         log.waiting = len(found)
         return True
@@ -191,12 +210,17 @@ class Memory:
             self.gifts.setdefault(to, {})[server] = None
         elif log.waiting:
             self.pool[server] = None
+        else:
+            log.entries = []
 
     def answer(self, report: Report, epoch: int) -> Answer:
         """Answer a report, once for each number."""
         number, parts = self.answered.get(epoch, (0, []))
         if report.number < number:
             raise ValueError(f"report {report.number} comes after report {number}")
+        if report.number > number + 1:
+            self.lose()
+            raise LostError
         if report.number != number:
             parts = [self.do(part, epoch) for part in report.parts]
             self.answered[epoch] = (report.number, parts)
@@ -205,15 +229,15 @@ class Memory:
                 self.nodes[epoch] = Node(epoch, node.name, node.count + 1, report.beat)
         return Answer(
             parts=parts,
-            mail=[
-                Mail(server, start, self.logs[server].entries[start:])
-                for server, start in self.mail.get(epoch, {}).items()
+            mail=list(self._mail(epoch)),
+            grants=[
+                self._grant(server) for server in islice(self.gifts.get(epoch, ()), ANSWER_MAX)
             ],
-            grants=[self._grant(server) for server in self.gifts.get(epoch, ())],
             nodes=dict(self.nodes),
             totals=self.totals,
             generation=self.generation,
             news=len(self.told),
+            settled=self.settled,
         )
 
     def lose(self) -> None:
@@ -228,6 +252,7 @@ class MemoryStore:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._epoch = POOL
+        self._generation = ""
 
     async def join(self, name: str, *, token: str, config: bytes, again: bool = False) -> Joined:
         """Join the crawl."""
@@ -242,9 +267,9 @@ class MemoryStore:
             if node.name == name:
                 if memory.tokens[node.epoch] != token:
                     raise ClusterError(f"there is a node {name!r} in the crawl already")
-                predecessor = node.epoch
+                predecessor = predecessor or node.epoch
         memory.last += 1
-        self._epoch = memory.last
+        self._epoch, self._generation = memory.last, memory.generation
         memory.nodes[self._epoch] = Node(self._epoch, name, 0, b"")
         memory.tokens[self._epoch] = token
         return Joined(
@@ -258,6 +283,7 @@ class MemoryStore:
 
     async def entries(self, server: str, start: int, count: int) -> list[Entry]:
         """Return entries of a log."""
+        self._check()
         log = self._memory.logs.get(server)
         return log.entries[start : start + count] if log is not None else []
 
@@ -293,6 +319,7 @@ class MemoryStore:
 
     async def told(self) -> list[str]:
         """Return what was told."""
+        self._check()
         return list(self._memory.told)
 
     async def leave(self) -> None:
@@ -303,7 +330,7 @@ class MemoryStore:
         """There is nothing to let go of."""
 
     def _check(self) -> None:
-        if self._memory.config is None:
+        if self._memory.config is None or self._memory.generation != self._generation:
             raise LostError
         if self._epoch not in self._memory.nodes:
             raise BuriedError

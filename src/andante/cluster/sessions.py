@@ -95,7 +95,8 @@ class MemoryMembers:
     async def enter(self, epoch: int, about: str) -> None:
         """Enter the node."""
         if self._entered is not None and self._entered[0] != epoch:
-            await self.leave()
+            with suppress(UnreachableError):
+                await self.leave()
         self._entered = epoch, about
         await self.confirm()
 

@@ -35,10 +35,9 @@ PATIENCE = 10.0
 """Seconds in which ZooKeeper must answer at the start."""
 
 _CLOSING = 1.0  # seconds that closing may take; the session ends without us later
-_CONNECTING = (
-    1 / 5
-)  # of the session's time for one server, so that a silent one does not cost the session
-_RETRY = {"max_tries": -1, "delay": 0.1, "max_delay": 1.0}
+_CONNECTING = 2.0  # for a server to connect or to answer: a silent one must not cost the session
+_AGAIN = 0.1  # after a failure
+_RETRY = {"max_tries": -1, "delay": _AGAIN, "max_delay": 1.0}
 
 logging.getLogger("kazoo").addHandler(logging.NullHandler())  # or its warnings are printed
 
@@ -84,7 +83,6 @@ class ZooKeeper:
         self._address = address
         self._folder = f"{address.path}/andante/{quote(crawl, safe='')}/nodes"
         self._client = _Client(address, session)
-        self._session = session
         self._entered: tuple[str, bytes] | None = None  # path and data of the node's own node
 
     @classmethod
@@ -105,10 +103,10 @@ class ZooKeeper:
         members = cls(Address.parse(address), crawl, session)
         try:
             async with asyncio.timeout(patience):
-                await members._begin()  # its own
+                await members._begin()
         except BaseException as error:
             await members.close()
-            if isinstance(error, TimeoutError | UnreachableError):
+            if isinstance(error, TimeoutError):
                 raise ClusterError(
                     f"ZooKeeper does not answer at {members._address.hosts} ({patience:g} s)"
                 ) from None
@@ -127,7 +125,8 @@ class ZooKeeper:
         """Make the ephemeral node."""
         path = f"{self._folder}/{epoch}"
         if self._entered is not None and self._entered[0] != path:
-            await self.leave()
+            with suppress(UnreachableError):  # it goes with the session at the latest
+                await self.leave()
         self._entered = path, about.encode()
         await self.confirm()
 
@@ -178,7 +177,13 @@ class ZooKeeper:
         await _aside(self._client.start_async)
         await began.wait()
         self._client.remove_listener(listen)
-        await self._answer(self._client.ensure_path_async, self._folder)
+        while True:
+            try:
+                await self._answer(self._client.ensure_path_async, self._folder)
+            except UnreachableError:  # lost again; the caller has the patience
+                await asyncio.sleep(_AGAIN)
+            else:
+                return
 
     async def _create(self, path: str, about: bytes) -> None:
         try:
@@ -200,7 +205,7 @@ class ZooKeeper:
         if not self._client.connected:
             raise UnreachableError("there is no connection with ZooKeeper")
         try:
-            async with asyncio.timeout(self._session / 2):
+            async with asyncio.timeout(self.ttl / 2):
                 return await asyncio.wrap_future(_future(ask(*arguments, **options)))
         except (NoNodeError, NodeExistsError):
             raise
@@ -214,7 +219,7 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has n
     """Gives up a server that does not take the connection before the session is lost."""
 
     def create_connection(self, *arguments: Any, timeout: float, **options: Any) -> Any:
-        return super().create_connection(*arguments, timeout=timeout * _CONNECTING, **options)
+        return super().create_connection(*arguments, timeout=min(timeout, _CONNECTING), **options)
 
 
 class _Client(KazooClient):  # type: ignore[misc]
@@ -239,7 +244,7 @@ class _Client(KazooClient):  # type: ignore[misc]
         self._attempt, connection._connect_attempt = connection._connect_attempt, self._survive  # noqa: SLF001
 
     def _note(self, timeout: float, request: object, xid: int | None = None) -> Any:
-        answer = self._invoke(timeout, request, xid)
+        answer = self._invoke(min(timeout, _CONNECTING), request, xid)
         if isinstance(request, Connect) and answer[0].time_out > 0:
             self.granted = answer[0].time_out / 1000
         return answer

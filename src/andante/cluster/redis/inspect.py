@@ -1,0 +1,122 @@
+"""What a Redis has of crawls, for those who look from outside."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from andante.cluster.exchange import ClusterError, Node, Totals
+from andante.cluster.redis import bloom, wire
+from andante.cluster.redis.client import Client
+from andante.cluster.redis.keys import CRAWLS, key, wipe
+
+TIMEOUT = 5.0
+
+
+class Inspection(msgspec.Struct, frozen=True):
+    """A crawl, as its Redis has it."""
+
+    begun: float
+    """When it began, or began anew after a loss; seconds since 1970."""
+    seen: str
+    """The seen test."""
+    settled: bool
+    nodes: dict[int, Node]
+    servers: dict[int, int]
+    """How many servers each epoch owns; 0: nobody."""
+    waiting: dict[int, int]
+    """How many URLs wait for these."""
+    totals: Totals
+    memory: int
+    """Bytes that Redis uses, for all that it has; of a cluster all masters together."""
+    memory_max: int
+    """Bytes that it may use; 0: no limit was set."""
+
+
+@asynccontextmanager
+async def _client(url: str) -> AsyncIterator[Client]:
+    client = Client(url, TIMEOUT)
+    try:
+        await client.connect()
+        yield client
+    finally:
+        await client.close()
+
+
+async def crawls(url: str) -> list[str]:
+    """Return the names of the crawls on a Redis."""
+    async with _client(url) as client:
+        return sorted(name.decode() for name in await client.command("SMEMBERS", CRAWLS))
+
+
+async def inspect(url: str, crawl: str) -> Inspection:
+    """Return what a Redis has of a crawl; changes nothing, and reads in small pages.
+
+    Raises:
+        ClusterError: there is no such crawl.
+        UnreachableError: Redis does not answer.
+    """
+    async with _client(url) as client:
+        begun, seen, settled, count = await client.command(
+            "HMGET", key(crawl, 0), "begun", "seen", "settled", "shards"
+        )
+        if count is None:
+            raise ClusterError(f"there is no crawl {crawl!r} on the Redis at {client.where}")
+        shards = range(int(count))
+        nodes = await client.command("HGETALL", key(crawl, 0, "nodes"))
+        servers: Counter[int] = Counter()
+        waiting: Counter[int] = Counter()
+        for shard in shards:
+            async for owner, urls in _records(client, key(crawl, shard, "servers")):
+                servers[owner] += 1
+                waiting[owner] += urls
+        infos = await client.infos()
+        return Inspection(
+            begun=float(begun),
+            seen=seen.decode(),
+            settled=settled == b"1",
+            nodes=wire.unpack_nodes(nodes),
+            servers=dict(servers),
+            waiting=dict(waiting),
+            totals=await _totals(client, crawl, shards, seen.decode()),
+            memory=sum(info["used_memory"] for info in infos),
+            memory_max=sum(info["maxmemory"] for info in infos),
+        )
+
+
+async def remove(url: str, crawl: str) -> None:
+    """Delete a crawl from a Redis, a page at a time; nodes that are still at work find it lost."""
+    async with _client(url) as client:
+        count = await client.command("HGET", key(crawl, 0), "shards")
+        for shard in reversed(range(int(count or 1))):
+            await wipe(client, crawl, shard, whole=True)
+        await client.command("SREM", CRAWLS, crawl)
+
+
+async def _records(client: Client, name: str) -> AsyncIterator[tuple[int, int]]:
+    cursor = b"0"
+    while True:
+        cursor, page = await client.command("HSCAN", name, cursor, "COUNT", 1_000)
+        for record in page.values():
+            owner, waiting = wire.unpack_record(record)
+            yield owner if owner != wire.POOLED else 0, waiting
+        if int(cursor) == 0:
+            return
+
+
+async def _totals(client: Client, crawl: str, shards: range, seen: str) -> Totals:
+    rate = float(seen.split()[1]) if seen.startswith("bloom") else 0.0
+    waiting = known = pool = changes = 0
+    wrong = 0.0
+    for shard in shards:
+        counts = await client.command("HMGET", key(crawl, shard), "waiting", "known", "changes")
+        own_waiting, own_known, own_changes = (int(count or 0) for count in counts)
+        waiting += own_waiting
+        known += own_known
+        changes += own_changes
+        pool += await client.command("LLEN", key(crawl, shard, "pool"))
+        wrong += bloom.errs(rate, own_known) / len(shards) if rate else 0.0
+    return Totals(waiting, known, pool, wrong, changes)
