@@ -191,6 +191,8 @@ class Handover:
         links = [pair for pair, fresh in zip(pairs, answer.fresh, strict=True) if fresh]
         if key in self._reading:
             self._reading[key].append((answer.length - 1, links))
+        elif answer.length <= self._read.get(key, 0):
+            return  # the log was read meanwhile, and had them
         elif answer.taken or key in self._frontier.servers:
             self._frontier.admit(key, links)  # else the log, which has them, is still to be read
 
