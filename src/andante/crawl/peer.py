@@ -176,7 +176,8 @@ class Peer:
         try:
             joined = await self._enter(again=not job.is_new)
             if joined.predecessor:
-                await self._store.bury(joined.predecessor, to=self._epoch)
+                with contextlib.suppress(BuriedError, LostError):  # the first report sees to it
+                    await self._store.bury(joined.predecessor, to=self._epoch)
         except UnreachableError as error:
             raise ClusterError(f"cannot reach the store: {error}") from None
         for text in joined.told:
