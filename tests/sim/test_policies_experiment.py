@@ -6,9 +6,10 @@ from math import inf
 
 import pytest
 
+from andante.frontier.quality import Found
 from andante.sim.experiments import policies, protocol
 from andante.sim.experiments.bound import Bound
-from andante.sim.experiments.campus import Size, campus
+from andante.sim.experiments.campus import Foreseen, Size, campus
 from andante.sim.experiments.curve import Curve, area
 from andante.sim.experiments.policies import CONTENDERS, SPEEDS, crawl, crawl_one
 
@@ -51,6 +52,21 @@ def test_the_bound_grows_to_all_there_is():
     assert levels == sorted(levels)
     assert levels[0] == 0
     assert levels[-1] == pytest.approx(1)
+
+
+def test_a_page_is_worth_what_it_would_show():
+    web = campus(Size(servers=2, pages=12), seed=1, quality="zipf")
+    quality, urls = Foreseen(web), list(web.urls())
+    (worth,) = quality.seeds(urls[:1])
+    left = 1 - web.quality(urls[0])
+    new = [link for link in web.links(urls[0]) if link != urls[0]]
+    assert worth == pytest.approx(web.quality(urls[0]) + len(new) * left / 11)
+    # When all are found nothing is left to be shown.
+    found = [Found(url, 1) for url in urls]
+    assert quality.page(urls[0], found) == pytest.approx(web.qualities)
+    changed = dict(quality.due())
+    assert changed == pytest.approx({url: web.quality(url) for url in changed})
+    assert not quality.due()
 
 
 def test_a_curve_by_hand():

@@ -109,6 +109,13 @@ def test_connections_serve_no_more_than_they_may():
     assert record.stats.connections == len(served)
 
 
+def test_connections_are_kept_while_servers_must_wait_however_few_are_at_work():
+    population = Population(one_request=0.0, hundred_requests=1.0)
+    record = make(population, connections=2, rate=60.0, ignore_robots=True).run()
+    assert record.stats.pages == 400
+    assert record.stats.connections == 20  # one for each server
+
+
 def test_limits_of_the_crawl_hold():
     assert make(max_pages=50).run().stats.pages == 50
     record = make(max_time=5.0, rate=60.0).run()

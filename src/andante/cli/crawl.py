@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if crawl.queued and not arguments.quiet:
         waiting = counted(crawl.queued, "URL")
         print(f"\n{waiting} left by a limit: the same command with a higher one goes on")
-    if not crawl.stats.ended - crawl.stats.failed.total():
+    if not crawl.settings.cluster and not crawl.stats.ended - crawl.stats.failed.total():
         reasons = ", ".join(crawl.stats.failed)
         print(f"andante: nothing could be fetched: {reasons}", file=sys.stderr)
         return 1

@@ -15,7 +15,7 @@ from andante.fetch.robots import BODY_MAX as ROBOTS_MAX
 from andante.frontier import Measured, Server, Task
 
 _PARKED_MAX = 256
-"""Connections that are kept open while their servers must wait, where the user has set no limit."""
+"""Connections that are kept open while their servers must wait, or as many as may be at work, if that is more."""
 
 
 class Visitor:
@@ -27,7 +27,9 @@ class Visitor:
         self._ends = Ends(state, throttle)
         self._robots = RobotsBook(state, self._ends, throttle)
         connections = state.settings.connections
-        self._parked = Parked(_PARKED_MAX if connections == "auto" else connections)
+        self._parked = Parked(
+            _PARKED_MAX if connections == "auto" else max(connections, _PARKED_MAX)
+        )
 
     def close(self) -> None:
         """Close the parked connections."""

@@ -6,7 +6,7 @@ all others together (sizes by rank^-0.3, not rank^-0.8 as the simulator's own), 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
@@ -67,5 +67,56 @@ class Known:
         del url, text
         return [self._quality(link.url) for link in found]
 
-    def due(self) -> None:
+    def due(self) -> Iterable[tuple[str, float]] | None:
         """Nothing changes."""
+        return None
+
+
+class Foreseen(Known):
+    """A quality that knows besides how many new URLs each page would show: more than any crawl can.
+
+    A URL is worth what its page is, and for each link there to a URL not found yet what these are worth in the mean. That is the best estimate
+    where quality says nothing about links, as with Zipf at random. The crawl still has to find its URLs.
+    """
+
+    rescores = True
+
+    def __init__(self, web: Web) -> None:
+        super().__init__(web)
+        self._new = {url: len(web.links(url)) for url in web.urls()}
+        self._referrers: dict[str, list[str]] = {url: [] for url in self._new}
+        for url in self._new:
+            for link in web.links(url):
+                self._referrers[link].append(url)
+        self._unfound = set(self._new)
+        self._left = 1.0  # what the URLs not found are worth together
+        self._changed: dict[str, None] = {}
+
+    def seeds(self, urls: Sequence[str]) -> list[float]:
+        """Return the worth of each."""
+        return self._find(urls)
+
+    def page(self, url: str, found: Sequence[Found], *, text: str = "") -> list[float]:
+        """Return the worth of each link."""
+        del url, text
+        return self._find([link.url for link in found])
+
+    def due(self) -> Iterable[tuple[str, float]]:
+        """Return the URLs that would show less now than before."""
+        changed, self._changed = self._changed, {}
+        return [(url, self._worth(url)) for url in changed]
+
+    def _find(self, urls: Sequence[str]) -> list[float]:
+        for url in urls:
+            if url in self._unfound:
+                self._unfound.remove(url)
+                self._left -= self._quality(url)
+                for referrer in self._referrers[url]:
+                    self._new[referrer] -= 1
+                    if referrer not in self._unfound:
+                        self._changed[referrer] = None
+        return [self._worth(url) for url in urls]
+
+    def _worth(self, url: str) -> float:
+        each = max(self._left, 0.0) / max(len(self._unfound), 1)
+        return self._quality(url) + self._new[url] * each

@@ -18,7 +18,7 @@ from andante.crawl.settings import Settings
 from andante.frontier.policy import BreadthFirst, Capability, PerformanceFirst, Policy, QualityFirst
 from andante.frontier.quality import Opic, PageRank, Quality
 from andante.sim.experiments.bound import Bound
-from andante.sim.experiments.campus import Kind, Known, Size, campus
+from andante.sim.experiments.campus import Foreseen, Kind, Known, Size, campus
 from andante.sim.experiments.curve import Curve, area
 from andante.sim.experiments.result import Figure, Result, Series, Table
 from andante.sim.simulation import Simulation
@@ -63,6 +63,7 @@ CONTENDERS = {
     "capability": Contender(Capability, Known, is_known=True),
     "capability, whole visits": Contender(lambda: _Whole(Capability()), Known, is_known=True),
     "capability, all URLs given": Contender(Capability, Known, is_known=True, finds_links=False),
+    "capability, new links foreseen": Contender(Capability, Foreseen, is_known=True),
     "quality by opic": Contender(QualityFirst, lambda _: Opic()),
     "capability by opic": Contender(Capability, lambda _: Opic()),
     "capability by pagerank": Contender(Capability, lambda _: PageRank()),
@@ -118,6 +119,7 @@ def run(*, seed: int = 1, seeds: int = 5, size: Size | None = None) -> Result:
             "80 % at: when 80 % of the quality of all pages is there. 1/3, 1/2: share of the quality there then. All are shares of breadth-first's total time; 'own': of the policy's own.",
             "score: area under quality over time up to breadth-first's total time; breadth-first = 0, the upper bound = 1.",
             "score 2: the same with capability in the place of the bound, all URLs and their quality given at the start; that still has to learn how fast servers are.",
+            "new links foreseen: it knows how many new URLs each page would show, and counts each for what URLs not found are worth in the mean.",
             "Quality is known unless 'by' names what estimates it. With Zipf at random no estimate can know anything: what is left is speed.",
         ),
     )
