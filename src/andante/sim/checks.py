@@ -13,7 +13,6 @@ import msgspec
 from andante.cluster.memory import Memory
 from andante.crawl.settings import Settings
 from andante.frontier.seen import WIDTH
-from andante.sim.process import DISK
 from andante.sim.watch import Request, Watch, pages
 
 _EPSILON = 1e-6
@@ -172,10 +171,9 @@ def refetched(requests: Sequence[Request]) -> list[tuple[Request, Request]]:
 
 
 def theft(watch: Watch) -> Iterator[str]:
-    """Nobody writes a page of a server that is not its own, by the store, the moment it writes; but what was being written when the node was stopped is."""
+    """Nobody begins to write a page of a server that is not its own, by the store."""
     for each in watch.written:
-        woken = (end for _, end in each.life.process.stood)
-        if not each.was_owner and not any(0 <= each.time - end <= DISK for end in woken):
+        if not each.was_owner:
             yield f"at {each.time:.3f} s {each.life.name} writes {each.url}, whose server is not its own"
 
 

@@ -80,7 +80,7 @@ class Node:
         self._lives += 1
         process = Process(f"{self.name}.{self._lives}", (self._simulation.seed, self.name, self._lives))
         life = self.life = Life(self.name, self._lives, process, now)
-        process.on_disk = lambda: watch.read(life, self.output)
+        process.on_disk = lambda began: watch.read(life, self.output, began)
         watch.lives.append(life)
         watch.tell(f"{life.name} starts")
         self._living = asyncio.get_running_loop().create_task(self._live(life))

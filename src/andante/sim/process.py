@@ -39,8 +39,8 @@ class Process:
         self.name = name
         self.chance = Random(repr(seed))
         self.disk = DISK
-        self.on_disk: Callable[[], None] = lambda: None
-        """Is told when something was written."""
+        self.on_disk: Callable[[float], None] = lambda _began: None
+        """Is told when something was written, and when that was begun."""
         self.is_alive = True
         self.stood: list[tuple[float, float]] = []
         """From when to when it was stopped."""
@@ -176,15 +176,16 @@ class ProcessLoop(VirtualLoop):
         future: asyncio.Future[T] = self.create_future()
         if not process.is_alive:
             return future  # until it is cancelled
+        began = self.time()
         delay, is_done = process.disk * process.chance.random(), process.chance.random() < 0.5
         done = super().run_in_executor(executor, func, *arguments) if is_done else None
         if done is not None:
-            process.on_disk()
+            process.on_disk(began)
 
         def end() -> None:
             result = done or super(ProcessLoop, self).run_in_executor(executor, func, *arguments)
             if done is None:
-                process.on_disk()
+                process.on_disk(began)
             if not future.done():
                 if (error := result.exception()) is not None:
                     future.set_exception(error)

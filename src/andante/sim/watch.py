@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
@@ -69,7 +70,7 @@ class Written:
     time: float
     url: str
     was_owner: bool
-    """Its server was the node's then, by the store."""
+    """Its server was the node's when the writing was begun, by the store."""
 
 
 @dataclass(eq=False)
@@ -110,7 +111,7 @@ class Watch:
         """What was wrong the moment it was seen."""
         self.trace: list[str] = []
         """What happened, in order."""
-        self._owners: dict[str, int] = {}
+        self._history: dict[str, list[Owned]] = {}
         self._open: dict[tuple[Life, str], Request] = {}
         self._read: dict[str, int] = {}
         for (host, _), server in servers.items():
@@ -158,9 +159,10 @@ class Watch:
         """See what the store has now."""
         now, memory = self._clock(), self.memory
         for server, log in memory.logs.items():
-            if self._owners.get(server, POOL) != log.owner:
-                self._owners[server] = log.owner
-                self.owned.append(Owned(now, server, log.owner))
+            history = self._history.setdefault(server, [])
+            if (history[-1].owner if history else POOL) != log.owner:
+                history.append(Owned(now, server, log.owner))
+                self.owned.append(history[-1])
                 self.tell(f"{server} is {log.owner or 'nobody'}'s")
         if len(memory.buried) != len(self.buried):
             for epoch in sorted(memory.buried - self.buried.keys()):
@@ -170,6 +172,12 @@ class Watch:
             self.lay[server] = max(self.lay.get(server, 0.0), now - self.pooled.pop(server))
         for server in memory.pool:
             self.pooled.setdefault(server, now)
+
+    def owner(self, server: str, time: float) -> int:
+        """Return whose a server was at a time."""
+        history = self._history.get(server, [])
+        number = bisect_right(history, time, key=lambda owned: owned.time)
+        return history[number - 1].owner if number else POOL
 
     def joined(self, life: Life, epoch: int) -> None:
         """The store has given a node an epoch."""
@@ -188,8 +196,8 @@ class Watch:
 
     # Outputs
 
-    def read(self, life: Life, path: Path) -> None:
-        """See what a node has written since this was last called for it."""
+    def read(self, life: Life, path: Path, began: float) -> None:
+        """See what a node has written since this was last called for it; it was begun at a time."""
         start = self._read.get(life.node, 0)
         if not path.exists() or path.stat().st_size <= start:
             return
@@ -199,7 +207,7 @@ class Watch:
         self._read[life.node] = start + len(text)
         for line in text.splitlines():
             url = _row(line).url
-            owner = self._owners.get(url[: url.index("/", 8)], POOL)
+            owner = self.owner(url[: url.index("/", 8)], began)
             self.written.append(Written(life, self._clock(), url, owner in life.epochs))
         self.tell(f"{life.name} has written {len(text.splitlines())} pages")
 
