@@ -116,7 +116,7 @@ def attempt(trial: Trial) -> Tried:
         verdict = check(
             watch,
             trial.settings,
-            wanted=web.urls(),
+            web=web,
             outputs=[node.output for node in simulation.nodes],
             crawl_delay=0.0 if trial.settings.ignore_robots else trial.crawl_delay,
             quiet=not trial.faults,
