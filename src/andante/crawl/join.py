@@ -25,8 +25,8 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
         ClusterError: it cannot be, in one line.
     """
     try:
-        from andante.cluster.redis import RedisStore
-        from andante.cluster.zookeeper import ZooKeeper
+        from andante.cluster.redis import RedisStore  # noqa: PLC0415  # an extra
+        from andante.cluster.zookeeper import ZooKeeper  # noqa: PLC0415
     except ImportError as error:
         raise ClusterError(
             f"--cluster needs {error.name}; install it with: pip install 'andante[cluster]'"

@@ -128,6 +128,7 @@ class Peer:
         self._packed: list[tuple[str, int, bytes]] = []
         self._rewritten: list[Rewrite] = []
         self._settled = True
+        self._has_share = settings.total_rate == inf
         self._trouble = ""
         state.may_send = self.may_send
         state.seed_has_moved = lambda seed: self._do(("tell", seed), self._spread(seed))
@@ -154,6 +155,7 @@ class Peer:
         """Tell whether the node's servers are its own at this moment, and there is room for what is found."""
         return (
             self._lease.holds(self._state.now())
+            and self._has_share
             and self._outbox.waiting < self._state.settings.max_unheard
         )
 
@@ -233,6 +235,8 @@ class Peer:
             self._handover.see_to_leaving()
             if self._outbox and self._frontier.queued < self._enough():
                 return
+            if self._totals is not None and not self._totals.waiting:
+                return  # all may be done
 
     def _enough(self) -> float:
         """Return how many URLs are enough until the next heart-beat."""
@@ -427,13 +431,13 @@ class Peer:
             self._outbox.say(Take(move.take))
 
     def _share(self, beats: dict[int, Beat]) -> None:
-        """Keep to this node's part of a total rate: an equal one, once all nodes know of each other."""
-        total = self._state.settings.total_rate
-        if total == inf:
-            return
-        others = set(self._nodes) - {self._epoch}
-        if all(each in beats and self._epoch in beats[each].seen for each in others):
-            self._state.total.change(total / (len(others) + 1), self._state.now())
+        """Keep to this node's part of a total rate, an equal one: less at once when there are more nodes, more when all others know of each other."""
+        total, others = self._state.settings.total_rate, set(self._nodes) - {self._epoch}
+        part = total / (len(others) + 1)
+        is_known = all(each in beats and self._epoch in beats[each].seen for each in others)
+        if total < inf and (is_known or (self._has_share and part < self._state.total.set_point)):
+            self._has_share = True
+            self._state.total.change(part, self._state.now())
 
     def _allow(self, beats: dict[int, Beat]) -> None:
         """Keep to this node's part of what is left of the most pages; nodes that speak at one moment may pass it by a few."""
