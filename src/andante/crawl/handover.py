@@ -116,6 +116,15 @@ class Handover:
             else:
                 self._state.forget(server)
 
+    def restart(self) -> None:
+        """The store has lost its data: what was on its way in or out is not any more, and logs begin anew."""
+        self.close()
+        self._reading.clear()
+        self.arriving = 0
+        self._read.clear()
+        self._packed.clear()
+        self._gone.clear()
+
     # In
 
     def open(self, grants: Iterable[Grant]) -> None:

@@ -509,6 +509,7 @@ class Peer:
         self._emit("cluster.lost", "the store has lost its data; it is told what this node holds")
         self._outbox.restart()
         self._set_aside_ended()
+        self._handover.restart()
         await self._begin_anew()
         if not self._settled:
             self._say_all()
@@ -541,7 +542,8 @@ class Peer:
             say(self._handover.rewrite(server))
         for address in self._frontier.addresses:
             say(Own(ADDRESS + address))
-        for fingerprints in self._state.job.known():
+        ended = self._frontier.ended().values()  # they wait for a commit, and at the store no more
+        for fingerprints in (*map(bytes, ended), *self._state.job.known()):
             say(Known(fingerprints))
         self._do("settle", self._settle())
 
