@@ -11,8 +11,11 @@ from typing import Any
 import msgspec
 
 from andante import url as urls
+from andante.crawl import SettingsError
+from andante.sim.checks import RULES
 from andante.sim.scenario import load
 from andante.sim.simulation import Record
+from andante.sim.trial import NODES_MAX, Trial, Tried, attempt, draw_trial
 from andante.units import counted, format_duration, format_size
 
 _SHARES = (50, 80, 95)
@@ -30,7 +33,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         description="Run a crawl of a simulated web in virtual time, and tell how long it takes. The crawler is the real one; the servers and the clock are not.",
     )
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help="TOML file that says what is crawled, and how"
+        "file",
+        type=Path,
+        nargs="?",
+        metavar="FILE",
+        help="TOML file that says what is crawled, and how",
     )
     parser.add_argument(
         "--seed",
@@ -39,11 +46,31 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="the same seed, the same result [default: the file's, or 1]",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument(
+        "--cluster",
+        action="store_true",
+        help="instead of a file: try a cluster in which things go wrong by the seed, and check what it does",
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=1, metavar="M", help="with --cluster: try so many seeds"
+    )
+    parser.add_argument(
+        "--nodes",
+        type=int,
+        metavar="K",
+        help="with --cluster: of so many nodes [default: 2 to 4, by the seed]",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
+    if arguments.cluster:
+        return _try_cluster(arguments)
+    if arguments.file is None:
+        raise SettingsError("give a FILE that says what is crawled, or --cluster")
+    if arguments.nodes is not None or arguments.seeds != 1:
+        raise SettingsError("--nodes and --seeds are of use with --cluster only")
     sys.path.append(str(Path.cwd()))  # for a policy or a quality of the user's own
     scenario = load(arguments.file, seed=arguments.seed)
     what = f"{counted(scenario.web.pages, 'page')} on {counted(scenario.web.servers, 'server')}"
@@ -63,6 +90,51 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print("\n".join(_lines(found)))
     return 0
+
+
+def _try_cluster(arguments: argparse.Namespace) -> int:
+    """Try clusters; return 1 if something that must hold did not."""
+    first, count, nodes = arguments.seed, arguments.seeds, arguments.nodes
+    first = 1 if first is None else first
+    for wrong, what in (
+        (arguments.file is not None, "FILE: --cluster makes its own webs: leave it out"),
+        (arguments.json, "--json: it is of no use with --cluster"),
+        (count < 1, f"--seeds: {count} is not 1 or more"),
+        (nodes is not None and not 1 <= nodes <= NODES_MAX, f"--nodes: {nodes} is not 1 to {NODES_MAX}"),
+    ):
+        if wrong:
+            raise SettingsError(what)
+    failed = []
+    try:
+        for seed in range(first, first + count):
+            trial = draw_trial(seed, nodes)
+            tried = attempt(trial)
+            print("\n".join(_told(trial, tried)))
+            if tried.verdict.problems:
+                failed.append(seed)
+                file = Path(f"andante-cluster-{seed}.trace")
+                file.write_bytes(tried.trace)
+                again = f"andante simulate --cluster --seed {seed}" + (f" --nodes {nodes}" if nodes else "")
+                print(f"  all that happened is in {file}; to have it again: {again}")
+    except KeyboardInterrupt:
+        print("andante: interrupted", file=sys.stderr)
+        return 130
+    if count > 1:
+        print(f"{counted(count, 'seed')}, {len(failed) or 'none'} failed")
+    return 1 if failed else 0
+
+
+def _told(trial: Trial, tried: Tried) -> list[str]:
+    """Return what is said of a trial."""
+    found = tried.verdict
+    lines = [f"seed {trial.seed}: {trial}", *(f"  {fault}" for fault in trial.faults)]
+    lines.append(
+        f"  {counted(found.pages, 'page')} in {format_duration(found.seconds)}, {counted(found.requests, 'request')}; "
+        f"fetched again {found.again}; servers handed over {found.moved} times"
+    )
+    if found.problems:
+        return [*lines, *(f"  WRONG: {problem}" for problem in found.problems)]
+    return [*lines, f"  right: {', '.join(RULES)}"]
 
 
 def summary(record: Record) -> dict[str, Any]:

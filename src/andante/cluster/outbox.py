@@ -174,10 +174,11 @@ class Outbox:
         self._number = 0
 
     def drop(self, kind: type[Part]) -> list[Part]:
-        """Take back the parts of a kind that have not been said; return them."""
+        """Take back the parts of a kind that have not been said, those of a commit under way among them; return them."""
         self.release()
-        dropped = [kept for kept in self._parts if isinstance(kept.part, kind)]
+        dropped = [kept for kept in (*self._parts, *self._ending) if isinstance(kept.part, kind)]
         self._parts = deque(kept for kept in self._parts if not isinstance(kept.part, kind))
+        self._ending = [kept for kept in self._ending if not isinstance(kept.part, kind)]
         for kept in dropped:
             self._done_with(kept)
         self._heard += [kept.number for kept in dropped if kept.number <= self._stored]

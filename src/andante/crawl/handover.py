@@ -11,6 +11,7 @@ import msgspec
 from andante import url as urls
 from andante.cluster.exchange import (
     POOL,
+    ClusterError,
     Entry,
     Give,
     Grant,
@@ -115,6 +116,15 @@ class Handover:
             else:
                 self._state.forget(server)
 
+    def restart(self) -> None:
+        """The store has lost its data: what was on its way in or out is not any more, and logs begin anew."""
+        self.close()
+        self._reading.clear()
+        self.arriving = 0
+        self._read.clear()
+        self._packed.clear()
+        self._gone.clear()
+
     # In
 
     def open(self, grants: Iterable[Grant]) -> None:
@@ -135,7 +145,7 @@ class Handover:
         while True:
             try:
                 entries = await self._store.entries(grant.server, length, _PAGE)
-            except UnreachableError:
+            except (UnreachableError, ClusterError):
                 await asyncio.sleep(self._state.settings.heartbeat)
                 continue
             for entry in entries:
@@ -190,6 +200,8 @@ class Handover:
         links = [pair for pair, fresh in zip(pairs, answer.fresh, strict=True) if fresh]
         if key in self._reading:
             self._reading[key].append((answer.length - 1, links))
+        elif answer.length <= self._read.get(key, 0):
+            return  # the log was read meanwhile, and had them
         elif answer.taken and answer.state:
             grant = Grant(key, 0, answer.state, answer.aged)
             self._arrive(grant, dict(_by_fingerprint(key, links)))

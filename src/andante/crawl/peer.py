@@ -178,7 +178,8 @@ class Peer:
         try:
             joined = await self._enter(again=not job.is_new)
             if joined.predecessor:
-                await self._store.bury(joined.predecessor, to=self._epoch)
+                with contextlib.suppress(BuriedError, LostError):  # the first report sees to it
+                    await self._store.bury(joined.predecessor, to=self._epoch)
         except UnreachableError as error:
             raise ClusterError(f"cannot reach the store: {error}") from None
         for text in joined.told:
@@ -234,6 +235,8 @@ class Peer:
             self._handover.see_to_leaving()
             if self._outbox and self._frontier.queued < self._enough():
                 return
+            if self._totals is not None and not self._totals.waiting:
+                return  # all may be done
 
     def _enough(self) -> float:
         """Return how many URLs are enough until the next heart-beat."""
@@ -494,6 +497,7 @@ class Peer:
         """Others have taken this node for dead: what it has not committed it forgets, and begins anew."""
         self._emit("cluster.fenced", "the other nodes took this one for dead; it joins again")
         self._lease.end()
+        self._outbox.restart()
         self._set_aside_ended()
         self._frontier.ended()
         self._state.discard()
@@ -503,7 +507,9 @@ class Peer:
     async def _rebuild(self) -> None:
         """The store has lost its data: it is told what this node holds."""
         self._emit("cluster.lost", "the store has lost its data; it is told what this node holds")
+        self._outbox.restart()
         self._set_aside_ended()
+        self._handover.restart()
         await self._begin_anew()
         if not self._settled:
             self._say_all()
@@ -511,9 +517,9 @@ class Peer:
     async def _begin_anew(self) -> None:
         for kind in (Keep, Give, Take, Heard, Rewrite, Own, Known):
             self._outbox.drop(kind)
+        self._packed, self._rewritten = [], []  # a commit may be under way
         self._is_taking = False
         self._totals = None
-        self._outbox.restart()
         try:
             joined = await self._enter(again=True)
             if joined.predecessor:
@@ -536,7 +542,8 @@ class Peer:
             say(self._handover.rewrite(server))
         for address in self._frontier.addresses:
             say(Own(ADDRESS + address))
-        for fingerprints in self._state.job.known():
+        ended = self._frontier.ended().values()  # they wait for a commit, and at the store no more
+        for fingerprints in (*map(bytes, ended), *self._state.job.known()):
             say(Known(fingerprints))
         self._do("settle", self._settle())
 

@@ -56,7 +56,7 @@ class _Jump:
         return ()
 
 
-class _Timer(asyncio.TimerHandle):
+class Timer(asyncio.TimerHandle):
     """A timer that stands behind those of its time that were made before it."""
 
     __slots__ = ("_number",)
@@ -67,7 +67,7 @@ class _Timer(asyncio.TimerHandle):
         super().__init__(when, *rest)
         self._number = number
 
-    def __lt__(self, other: _Timer) -> bool:  # type: ignore[override]  # a loop's timers are all of this kind
+    def __lt__(self, other: Timer) -> bool:  # type: ignore[override]  # a loop's timers are all of this kind
         if self._when == other._when:
             return self._number < other._number
         return self._when < other._when
@@ -76,10 +76,12 @@ class _Timer(asyncio.TimerHandle):
 class VirtualLoop(asyncio.BaseEventLoop):
     """An event loop whose time is virtual; see the rules above."""
 
-    _scheduled: list[_Timer]  # the base class's heap
+    _scheduled: list[Timer]  # the base class's heap
+    _timer: type[Timer]
 
     def __init__(self) -> None:
         super().__init__()
+        self._timer = Timer
         self._selector = _Jump()
         self._clock_resolution = _RESOLUTION
         self._numbers = count()
@@ -96,7 +98,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Call ``callback`` at a time."""
-        timer = _Timer(next(self._numbers), when, callback, args, self, context)
+        timer = self._timer(next(self._numbers), when, callback, args, self, context)
         heappush(self._scheduled, timer)
         timer._scheduled = True  # noqa: SLF001  # as the base class does, so that cancelled timers are counted
         return timer
@@ -121,11 +123,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Nobody sleeps who would have to be woken."""
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
+def run(
+    main: Coroutine[Any, Any, T], loop_factory: Callable[[], VirtualLoop] = VirtualLoop
+) -> T:
     """Run a coroutine under a virtual clock of its own, to its end.
 
     Raises:
         Deadlock: it waits for what can never happen.
     """
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
         return runner.run(main)

@@ -1,92 +1,269 @@
-"""A crawl of a simulated web by several nodes: engines and peers as they are, over a store that is simulated, too.
+"""A crawl of a simulated web by several nodes: engines and peers as they are, in processes of one virtual loop, over a store that is simulated, too.
 
-What goes wrong is chosen by a seed: see `Faults`. Checkers outside the code look at what was asked of the servers, at the store and at the outputs.
+What goes wrong is told by `andante.sim.faults`; what is seen of it by `andante.sim.watch`, and what must hold by `andante.sim.checks`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
 from pathlib import Path
-from random import Random
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
-from andante.cluster.exchange import POOL, Answer, Entry, Joined, Report, UnreachableError
-from andante.cluster.memory import Memory, MemoryStore
+from andante.cluster.exchange import ClusterError
+from andante.cluster.memory import Memory
+from andante.cluster.sessions import MemoryMembers, Sessions
+from andante.crawl.engine import Engine
+from andante.crawl.peer import Cluster
+from andante.crawl.settings import Settings
+from andante.crawl.start import engine, limits, open_job
+from andante.observe import Event
+from andante.sim.clock import Deadlock, Inline, run
+from andante.sim.link import Link, LinkedMembers, LinkedStore, Trouble
+from andante.sim.process import Process, ProcessLoop
+from andante.sim.simulation import EPOCH
+from andante.sim.watch import Life, Watch, WatchedNetwork, WatchedStore
+from andante.sim.web import Web
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from andante.sim.faults import Fault
 
-TIMEOUT = 5.0
-"""Seconds after which a store that does not answer is taken to be out of reach."""
+DELAY = 0.02
+"""Seconds of a round trip to the store, and to the members."""
+
+TTL = 10.0
+"""Seconds after which the service of the members ends a session."""
+
+_AGAIN = 3.0
+"""Seconds after which a node that could not join is started anew."""
 
 
-class Link:
-    """The way from a node to the store.
+class Node:
+    """A node, life after life.
 
     Args:
-        delay: seconds for a round trip.
-        chance: gives numbers in [0, 1).
+        name: of it.
+        simulation: that it is in.
     """
 
-    def __init__(self, delay: float, chance: Callable[[], float]) -> None:
-        self.delay = delay
-        self.is_cut = False
-        self._chance = chance
+    def __init__(self, name: str, simulation: ClusterSimulation) -> None:
+        self.name = name
+        self.store = Trouble()
+        self.members = Trouble()
+        self.wall = 0.0
+        """Seconds by which its time of day is wrong."""
+        self.is_up = False
+        self.is_done = False
+        """It has nothing to do any more, or will never be started again."""
+        self.life: Life | None = None
+        self.engine: Engine | None = None
+        self.session: MemoryMembers | None = None
+        self._simulation = simulation
+        self._lives = 0
+        self._settings = simulation.settings_of(name)
+        self._living: asyncio.Task[None] | None = None
 
-    async def carry(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask the store: it may get the question and the node not the answer."""
-        await self._pass()
-        answer = await ask()
-        await self._pass()
-        return answer
+    @property
+    def output(self) -> Path:
+        """Its pages."""
+        return self._settings.output[0]
 
-    async def _pass(self) -> None:
-        await asyncio.sleep(self.delay / 2 * (1 + 0.2 * self._chance()))
-        if self.is_cut:
-            await asyncio.sleep(TIMEOUT)
-            raise UnreachableError("no answer")
+    def start(self) -> None:
+        """Start it, unless it runs."""
+        if self.is_up or self.is_done:
+            return
+        watch, now = self._simulation.watch, asyncio.get_running_loop().time()
+        self.is_up = True
+        self._lives += 1
+        process = Process(f"{self.name}.{self._lives}", (self._simulation.seed, self.name, self._lives))
+        life = self.life = Life(self.name, self._lives, process, now)
+        process.on_disk = lambda began: watch.read(life, self.output, began)
+        watch.lives.append(life)
+        watch.tell(f"{life.name} starts")
+        self._living = asyncio.get_running_loop().create_task(self._live(life))
 
+    async def kill(self) -> None:
+        """End it with all that it has not written (SIGKILL)."""
+        life = self.life
+        if not self.is_up or life is None:
+            return
+        watch = self._simulation.watch
+        watch.tell(f"{life.name} is killed")
+        life.was_killed = True
+        watch.died(life)
+        await life.process.kill()
+        if self._living is not None:
+            await self._living
 
-class LinkedStore:
-    """A `andante.cluster.exchange.Store` behind a link."""
+    def leave(self) -> None:
+        """Ask it to stop, as a user does."""
+        if self.is_up and self.engine is not None:
+            self.engine.stop("asked")
 
-    def __init__(self, memory: Memory, link: Link) -> None:
-        self._store = MemoryStore(memory)
-        self._link = link
+    async def _live(self, life: Life) -> None:
+        watch = self._simulation.watch
+        main = life.process.start(self._main(life))
+        await asyncio.wait([main])
+        life.ended = asyncio.get_running_loop().time()
+        self.is_up, self.engine = False, None
+        if main.cancelled():
+            watch.tell(f"{life.name} is gone")
+        elif (error := main.exception()) is None:
+            watch.tell(f"{life.name} ends")
+        elif isinstance(error, ClusterError):
+            watch.tell(f"{life.name} is refused: {error}")
+            asyncio.get_running_loop().call_later(_AGAIN, self.start)
+        else:
+            watch.problem(f"{life.name} fails: {''.join(traceback.format_exception(error))}")
+            self.is_done = True
+        self._simulation.changed.set()
 
-    async def join(self, name: str, *, token: str, config: bytes, again: bool = False) -> Joined:
-        """Join the crawl."""
-        return await self._link.carry(
-            lambda: self._store.join(name, token=token, config=config, again=again)
+    async def _main(self, life: Life) -> None:
+        """Run one life of the node, within its process."""
+        simulation, settings = self._simulation, self._settings
+        now, seed = asyncio.get_running_loop().time, (simulation.seed, life.name)
+        job = open_job(settings, settings.job, _Disk(life.process))
+        simulation.watch.restarted(self.name, self.output)
+        try:
+            self.engine = engine(
+                settings,
+                simulation.web.seeds,
+                job=job,
+                client=WatchedNetwork(simulation.watch, life, limits(settings)),
+                cluster=self._cluster(life, seed),
+                emit=lambda event: self._note(life, event),
+                clock=now,
+                wall=lambda: EPOCH + now() + self.wall,
+                chance=life.process.chance.random,
+            )
+            await self.engine.run()
+            if self.engine.state.stopping != "asked":
+                self.is_done = True
+        finally:
+            job.close()
+
+    def _cluster(self, life: Life, seed: object) -> Cluster:
+        simulation, watch = self._simulation, self._simulation.watch
+        members = None
+        if simulation.sessions is not None:
+            way = Link(
+                life.process,
+                (self.members, simulation.members_trouble),
+                delay=DELAY,
+                seed=("members", seed),
+            )
+            self.session = MemoryMembers(simulation.sessions)
+            members = LinkedMembers(self.session, way)
+        way = Link(
+            life.process,
+            (self.store, simulation.store_trouble),
+            delay=DELAY,
+            seed=("store", seed),
+            heed=watch.look,
         )
+        store = LinkedStore(
+            lambda: WatchedStore(watch, life), way, lambda report: watch.sent(life, report)
+        )
+        return Cluster(store=store, members=members, node=self.name, busy=lambda: 0.0)
 
-    async def exchange(self, report: Report) -> Answer:
-        """Send a report."""
-        return await self._link.carry(lambda: self._store.exchange(report))
+    def _note(self, life: Life, event: Event) -> None:
+        if event.event.startswith(("cluster.", "crawl.")):
+            self._simulation.watch.tell(f"{life.name} says {event.event} {event.detail}".rstrip())
 
-    async def entries(self, server: str, start: int, count: int) -> list[Entry]:
-        """Return entries of a log."""
-        return await self._link.carry(lambda: self._store.entries(server, start, count))
 
-    async def bury(self, epoch: int, *, to: int = POOL, count: int | None = None) -> bool:
-        """End an epoch."""
-        return await self._link.carry(lambda: self._store.bury(epoch, to=to, count=count))
+class _Disk(Inline):
+    """The disk of a process: what is written after its end is not."""
 
-    async def settle(self) -> None:
-        """All nodes have said what they hold."""
-        await self._link.carry(self._store.settle)
+    def __init__(self, process: Process) -> None:
+        self._process = process
 
-    async def tell(self, text: str) -> None:
-        """Tell all nodes something."""
-        await self._link.carry(lambda: self._store.tell(text))
+    def submit(self, fn, /, *arguments, **keywords):  # type: ignore[no-untyped-def]  # noqa: ANN  # as the base class's
+        """Call."""
+        if not self._process.is_alive:
+            return super().submit(lambda: None)
+        return super().submit(fn, *arguments, **keywords)
 
-    async def told(self) -> list[str]:
-        """Return what was told."""
-        return await self._link.carry(self._store.told)
 
-    async def leave(self) -> None:
-        """Leave."""
-        await self._link.carry(self._store.leave)
+class ClusterSimulation:
+    """A crawl of a simulated web by several nodes, to run once.
 
-    async def close(self) -> None:
-        """There is nothing to let go of."""
+    Args:
+        web: what is crawled.
+        settings: of each node.
+        nodes: how many.
+        directory: for their jobs.
+        seed: of the chances that the crawl takes.
+        members: a service says who is alive, besides the store.
+        faults: what goes wrong.
+        bound: seconds of virtual time within which it must end.
+    """
+
+    def __init__(
+        self,
+        web: Web,
+        settings: Settings,
+        nodes: int,
+        *,
+        directory: Path,
+        seed: int = 1,
+        members: bool = False,
+        faults: Sequence[Fault] = (),
+        bound: float = inf,
+    ) -> None:
+        self.web = web
+        self.seed = seed
+        self.directory = directory
+        self.faults = faults
+        self.store_trouble = Trouble()
+        self.members_trouble = Trouble()
+        self.sessions: Sessions | None = None
+        self.nodes: list[Node] = []
+        self.watch: Watch
+        self.changed: asyncio.Event
+        self._settings = settings
+        self._names = [chr(ord("a") + number) for number in range(nodes)]
+        self._has_members = members
+        self._bound = bound
+
+    def settings_of(self, name: str) -> Settings:
+        """Return the settings of a node."""
+        job = self.directory / name
+        return replace(self._settings, job=job, output=(job / "pages.jsonl",))
+
+    def run(self) -> Watch:
+        """Run it; return what was seen."""
+        try:
+            run(self._run(), ProcessLoop)
+        except Deadlock as error:
+            self.watch.problem(str(error))
+        return self.watch
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.watch = Watch(loop.time, Memory(loop.time), self.web.serving())
+        self.changed = asyncio.Event()
+        if self._has_members:
+            self.sessions = Sessions(loop.time, TTL)
+        self.nodes = [Node(name, self) for name in self._names]
+        faults = [loop.create_task(fault.happen(self)) for fault in self.faults]
+        late = {fault.node for fault in self.faults if fault.kind == "late"}
+        for number, node in enumerate(self.nodes):
+            if number not in late:
+                loop.call_later(number * 0.1, node.start)
+        try:
+            async with asyncio.timeout(self._bound):
+                while not all(node.is_done for node in self.nodes):
+                    self.changed.clear()
+                    await self.changed.wait()
+        except TimeoutError:
+            self.watch.problem(f"it has not ended in {self._bound:.0f} s")
+        for fault, task in zip(self.faults, faults, strict=True):
+            task.cancel()
+            await asyncio.wait([task])
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise RuntimeError(f"fault {fault}") from error
+        for node in self.nodes:
+            await node.kill()

@@ -108,6 +108,8 @@ class Server:
         self._count = 0
         self._held_until = -inf
         self._faulty = traits.errors + traits.resets + traits.silences > 0
+        self.on_reply: Callable[[str, float, Reply], None] = lambda _target, _at, _reply: None
+        """Is told of each request: target, when it arrives, what comes of it."""
 
     def serve(self, target: str, at: float, *, last: bool) -> Reply:
         """Answer a request.
@@ -117,6 +119,11 @@ class Server:
             at: when it arrives; requests come in the order of their times.
             last: the connection closes after it.
         """
+        reply = self._reply(target, at, last=last)
+        self.on_reply(target, at, reply)
+        return reply
+
+    def _reply(self, target: str, at: float, *, last: bool) -> Reply:
         traits = self.traits
         if traits.meter is not None and (hold := self._refuse(traits.meter, at)) > 0:
             after = f"Retry-After: {hold:.0f}\r\n" if traits.meter.retry_after else ""

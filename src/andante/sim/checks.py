@@ -1,0 +1,229 @@
+"""What must hold in a cluster whatever goes wrong. The checks know what was seen from outside (`andante.sim.watch`), and nothing of the nodes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from math import floor, inf
+from pathlib import Path
+
+import msgspec
+
+from andante import url as urls
+from andante.cluster.memory import Memory
+from andante.cluster.packing import unpack
+from andante.crawl.settings import Settings
+from andante.frontier.seen import unpack as fingerprints
+from andante.sim.watch import Request, Watch, pages
+from andante.sim.web import Web
+
+_EPSILON = 1e-6
+"""Seconds: more than times may be off by rounding."""
+
+_WHILE = 1.0
+"""Seconds, more than the disk takes, after which a node knows what it has written."""
+
+_WORD = 3.0
+"""Seconds, besides the commit interval and the heart-beat, from the end of a page to the moment at which the store has heard of it."""
+
+
+RULES = (
+    "one node a server",
+    "pauses kept",
+    "nothing lost",
+    "nothing fetched again without need",
+    "books in order",
+    "nothing written by others than the owner",
+    "ended in time",
+)
+"""What is checked."""
+
+
+class Verdict(msgspec.Struct):
+    """What was checked, and found wrong."""
+
+    problems: list[str]
+    pages: int = 0
+    """Different ones in the outputs."""
+    requests: int = 0
+    again: int = 0
+    """Pages that were fetched again."""
+    moved: int = 0
+    """Times that a server got another owner than its first."""
+    seconds: float = 0.0
+
+
+def check(
+    watch: Watch,
+    settings: Settings,
+    *,
+    web: Web,
+    outputs: Sequence[Path],
+    crawl_delay: float,
+    quiet: bool,
+    seconds: float,
+) -> Verdict:
+    """Check a run that has ended.
+
+    Args:
+        watch: what was seen.
+        settings: of the nodes.
+        web: that was crawled: all its pages can be reached.
+        outputs: of all nodes.
+        crawl_delay: that all servers ask for.
+        quiet: nothing went wrong.
+        seconds: that it took.
+    """
+    found = Counter(pages(outputs))
+    again = refetched(watch.requests)
+    problems = [*watch.problems, *lost(web, found, watch.at_risk)]
+    for requests in by_server(watch.requests).values():
+        problems += crowds(requests, settings)
+        problems += haste(requests, settings)
+        problems += impatience(requests, crawl_delay)
+    problems += waste(again, watch, settings, quiet=quiet)
+    problems += theft(watch)
+    problems += books(watch.memory)
+    if watch.memory.totals.waiting:
+        problems.append(f"{watch.memory.totals.waiting} URLs wait at the end, by the store")
+    if quiet:
+        problems += [f"{url} is {count} times in the outputs" for url, count in found.items() if count > 1]
+    return Verdict(
+        problems=problems,
+        pages=len(found),
+        requests=len(watch.requests),
+        again=len(again),
+        moved=len([each for each in watch.owned if each.owner])
+        - len({each.server for each in watch.owned}),
+        seconds=seconds,
+    )
+
+
+def by_server(requests: Iterable[Request]) -> dict[str, list[Request]]:
+    """Return the requests of each server in the order of their arrival."""
+    found: dict[str, list[Request]] = defaultdict(list)
+    for request in sorted(requests, key=lambda each: each.arrives):
+        found[request.server].append(request)
+    return found
+
+
+def crowds(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
+    """One node a server: never are more requests under way at one than one node may have, whoever sent them."""
+    most = settings.per_server if isinstance(settings.per_server, int) else 1
+    under_way: list[Request] = []
+    for request in requests:
+        under_way = [each for each in under_way if each.ends > request.arrives + _EPSILON]
+        under_way.append(request)
+        if len(under_way) > most:
+            names = ", ".join(f"{each.url} by {each.life.name}" for each in under_way)
+            yield f"at {request.arrives:.3f} s more than {most} under way at {request.server}: {names}"
+
+
+def haste(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
+    """Pauses hold, also from the last request of one node to the first one of another."""
+    pause = 60.0 / settings.rate if settings.rate < inf else 0.0
+    for earlier, later in pairwise(requests):
+        same = earlier.life is later.life
+        least = max(pause / 2 if same else pause, settings.delay)
+        apart = later.arrives - earlier.arrives
+        if apart < least - _EPSILON:
+            yield _hasty(later, earlier, f"{apart:.3f} s after {earlier.url}", least)
+        rest = later.arrives - earlier.ends
+        if rest < settings.delay - _EPSILON:
+            yield _hasty(later, earlier, f"{rest:.3f} s after the response", settings.delay)
+    if settings.rate < inf:
+        most = floor(settings.rate) + 1
+        for first, last in zip(requests, requests[most:], strict=False):
+            if last.arrives - first.arrives < 60.0 - _EPSILON:
+                yield f"at {last.arrives:.3f} s {last.server} has had more than {most} requests in a minute"
+
+
+def impatience(requests: Sequence[Request], crawl_delay: float) -> Iterator[str]:
+    """A Crawl-delay holds from page to page; what comes of robots.txt a node may not know yet."""
+    asked = [each for each in requests if each.target != "/robots.txt"]
+    for earlier, later in pairwise(asked):
+        apart = later.arrives - earlier.arrives
+        if apart < crawl_delay - _EPSILON:
+            yield _hasty(later, earlier, f"{apart:.3f} s after {earlier.url}", crawl_delay)
+
+
+def _hasty(later: Request, earlier: Request, what: str, least: float) -> str:
+    return f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} {what} by {earlier.life.name}: {least:g} s is least"
+
+
+def lost(web: Web, found: Counter[str], at_risk: set[str]) -> Iterator[str]:
+    """Every page is in some output, and nothing else is. Where the store has lost its data, what it alone had may be missing, and what only that leads to."""
+    wanted = set(web.urls())
+    missing = wanted - found.keys()
+    if at_risk:
+        led_to = {link for url in found for link in web.links(url)}
+        missing = {url for url in missing & led_to if url[: url.index("/", 8)] not in at_risk}
+    if missing:
+        yield f"{len(missing)} pages are lost, such as {min(missing)}"
+    if strange := found.keys() - wanted:
+        yield f"{len(strange)} pages are none of the web's, such as {min(strange)}"
+
+
+def refetched(requests: Sequence[Request]) -> list[tuple[Request, Request]]:
+    """Return pairs of requests for one page, both of which had it."""
+    first: dict[str, Request] = {}
+    again = []
+    for request in sorted(requests, key=lambda each: each.arrives):
+        if not request.is_page:
+            continue
+        if request.url in first:
+            again.append((first[request.url], request))
+        first[request.url] = request
+    return again
+
+
+def theft(watch: Watch) -> Iterator[str]:
+    """Nobody begins to write a page of a server that is not its own, by the store."""
+    for each in watch.written:
+        if not each.was_owner:
+            yield f"at {each.time:.3f} s {each.life.name} writes {each.url}, whose server is not its own"
+
+
+def waste(
+    again: Iterable[tuple[Request, Request]], watch: Watch, settings: Settings, *, quiet: bool
+) -> Iterator[str]:
+    """A page is fetched again only if the node that had it was killed or buried before the store could hear of it, and not by that node if it is in its output."""
+    written = {(each.life.node, each.url): each.time for each in watch.written}
+    if watch.losses:
+        return  # who had fetched what was forgotten
+    grace = settings.commit_interval + settings.heartbeat + _WORD
+    for earlier, later in again:
+        if quiet or not _was_unheard(earlier, watch, grace):
+            yield f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} again, which {earlier.life.name} had at {earlier.ends:.3f} s"
+        elif written.get((later.life.node, later.url), inf) < later.arrives - _WHILE:
+            yield f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} again, which is in its output"
+
+
+def _was_unheard(request: Request, watch: Watch, grace: float) -> bool:
+    """Tell whether a page came shortly before the last word of an epoch that was buried, or after it."""
+    life, since = request.life, request.ends
+    epoch = max((epoch for epoch, (joined, _) in life.epochs.items() if joined <= since), default=0)
+    if epoch not in watch.buried:
+        return False
+    _, word = life.epochs[epoch]
+    stood = sum(max(min(end, word) - max(start, since), 0.0) for start, end in life.process.stood)
+    return since >= word - grace - stood
+
+
+def books(memory: Memory) -> Iterator[str]:
+    """What the store counts is what its logs say: what waits has been found and has not ended, each once."""
+    for server, log in memory.logs.items():
+        found: Counter[bytes] = Counter()
+        for entry in log.entries:
+            if entry.entry:
+                links, _ = unpack(entry.entry)
+                fresh = entry.fresh or b"\1" * len(links)
+                pairs = zip(links, fresh, strict=True)
+                found.update(urls.fingerprint(server + link.target) for link, new in pairs if new)
+            else:
+                found.subtract(fingerprints(entry.fingerprints))
+        if sum(found.values()) != log.waiting:
+            yield f"{server}: {log.waiting} wait by the store's count, {sum(found.values())} by its log"
+        if wrong := [count for count in found.values() if count not in (0, 1)]:
+            yield f"{server}: {len(wrong)} URLs have ended more or less often than they were found"
