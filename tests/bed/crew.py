@@ -133,7 +133,7 @@ class Crew:
         command = [sys.executable, "-m", "andante", "crawl", *self.site.site.seeds(10)]
         command += ["--cluster", self.redis.url, "--node", name, "--job", "job", "--json-log"]
         command += ["--output", "pages.jsonl", "--scope", "any", "--allow-private"]
-        command += ["--connections", str(CONNECTIONS)]
+        command += ["--connections", str(CONNECTIONS), "--heartbeat", "500ms"]
         if self.zookeeper:
             command += ["--zookeeper", self.zookeeper.hosts]
         return [*command, *map(str, flags)]

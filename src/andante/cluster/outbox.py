@@ -24,6 +24,10 @@ ENTRY_MAX = 1_000
 """Most links in an entry of a log."""
 
 
+RECALL_MAX = 50_000
+"""Links that were heard, and are remembered for the store: it may lose them before their owner has read them."""
+
+
 class Found(msgspec.Struct):
     """Links found for a server, not packed yet."""
 
@@ -59,6 +63,8 @@ class Outbox:
         self._ending: list[Kept] = []
         self._later: list[Kept] | None = None
         self._linked: Counter[str] = Counter()
+        self._past: deque[Links] = deque()
+        self._past_size = 0
         self.waiting = 0
         """Links that wait to be heard."""
 
@@ -115,6 +121,19 @@ class Outbox:
         self._last += 1
         self._parts.append(Kept(self._last, part))
 
+    def remember(self, part: Links) -> None:
+        """Links are in the store, and perhaps nowhere else as yet."""
+        self._past.append(part)
+        self._past_size += len(part.fingerprints) // WIDTH
+        while self._past_size > RECALL_MAX:
+            self._past_size -= len(self._past.popleft().fingerprints) // WIDTH
+
+    def recall(self) -> None:
+        """Say again what was heard lately."""
+        past, self._past, self._past_size = self._past, deque(), 0
+        for part in past:
+            self._add(part)
+
     def release(self) -> None:
         """Say all again."""
         later, self._later = self._later, None
@@ -162,6 +181,8 @@ class Outbox:
             self._done_with(kept)
             if kept.number <= self._stored:
                 self._heard.append(kept.number)
+            if isinstance(kept.part, Links) and kept.part.fingerprints:
+                self.remember(kept.part)
         self._said = []
         self._report = None
         return heard

@@ -537,6 +537,7 @@ class Peer:
         """Say all that this node holds; what it finds meanwhile waits until all others have had time to do so, too."""
         say = self._outbox.say_first
         self._outbox.hold()
+        self._outbox.recall()
         for server in list(self._frontier.servers.values()):
             say(Own(server.key))
             say(self._handover.rewrite(server))

@@ -184,7 +184,7 @@ class Settings:
         group="Who",
     )
     lease: float | None = _setting(
-        "Time without a heart-beat after which a node counts as dead [default: 10s with --zookeeper, else 45s]",
+        "Time without a heart-beat after which a node counts as dead, 4 heart-beats or more [default: 10s with --zookeeper, else 45s]",
         default=None,
         unit=units.duration,
         group="Who",
@@ -494,6 +494,8 @@ def _check(settings: Settings) -> None:
             _check_pattern(name, pattern)
     if settings.per_server == "auto" and settings.pipeline > 1:
         raise SettingsError("pipeline: it does not go with per_server auto; leave one of them out")
+    if (settings.lease or 10.0) < 4 * settings.heartbeat:  # else no node would be seen to be silent
+        raise SettingsError("lease: it must be 4 times the heartbeat, or more")
     _check_outputs(settings.output)
     if not settings.user_agent.strip() or re.search(r"[\r\n\0]", settings.user_agent):
         raise SettingsError("user_agent: it must be one line, and not empty")

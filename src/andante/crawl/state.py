@@ -91,6 +91,8 @@ class State:
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None
         self.total = Pace(set_point=settings.total_rate)
         self.cookies = Cookies() if settings.cookies else None
+        self.life = 0
+        """Counts up when all servers are lost to other crawlers: what was asked of them before is theirs to write."""
         self.in_hand = 0
         """URLs asked for whose responses have not ended."""
         self.stopping = ""
