@@ -190,8 +190,8 @@ class Settings:
         group="Who",
     )
     seen: Literal["bloom", "exact"] = _setting(
-        "How a cluster remembers URLs: bloom takes 6 to 10 bytes each, and may lose a page; exact loses none",
-        default="bloom",
+        "How a cluster remembers URLs: exact, or by a Bloom filter, which may take a new one for known",
+        default="exact",
         group="Who",
     )
     false_positives: float = _setting(
