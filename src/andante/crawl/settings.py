@@ -177,6 +177,11 @@ class Settings:
         default=None,
         group="Who",
     )
+    owners: Path | None = _setting(
+        "JSON file of andante plan --owners: which node has which servers at first",
+        default=None,
+        group="Who",
+    )
     heartbeat: float = _setting(
         "Time from one word to the other nodes to the next",
         default=1.0,
