@@ -19,7 +19,6 @@ from andante.sim.process import Process, current
 from andante.sim.server import Reply, Server
 from andante.sim.transport import SimulatedTransport
 
-
 _ON_ITS_WAY = 5.0
 """Seconds after which a server is certainly where it was given to."""
 
