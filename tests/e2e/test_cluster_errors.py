@@ -91,7 +91,7 @@ def test_a_crawl_that_has_other_settings(redis, tmp_path):
     status, said = andante("crawl", URL, "--job", "job", "--node", "a", *own, cwd=first)
     assert status == 0, said
     before = data(redis)
-    for flags in (("--rate", "2/s"), ("--scope", "any"), ("--seen", "exact")):
+    for flags in (("--rate", "2/s"), ("--scope", "any"), ("--seen", "bloom")):
         refused(1, "the crawl has been started with", *own, "--node", "b", *flags, cwd=second)
         assert data(redis) == before
 

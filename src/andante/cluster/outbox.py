@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from andante.cluster.exchange import Ended, Links, Part, Report
+from andante.cluster.exchange import Ended, Known, Links, Part, Report, Rewrite
 from andante.cluster.packing import pack
 from andante.frontier.block import Link
 from andante.frontier.seen import WIDTH
@@ -73,7 +73,7 @@ class Outbox:
 
     def restore(self, number: int, part: Part) -> None:
         """Add a part that an earlier life of the node has left."""
-        self._append(Kept(number, part))
+        self._append(Kept(number, part, _size(part)))
         self._last = self._stored = number
 
     # What there is to say
@@ -119,7 +119,7 @@ class Outbox:
     def say_first(self, part: Part) -> None:
         """Add a part that is said although all others are held."""
         self._last += 1
-        self._parts.append(Kept(self._last, part))
+        self._parts.append(Kept(self._last, part, _size(part)))
 
     def remember(self, part: Links) -> None:
         """Links are in the store, and perhaps nowhere else as yet."""
@@ -141,7 +141,7 @@ class Outbox:
 
     def _add(self, part: Part, links: Sequence[Link] = (), grades: bytes = b"") -> None:
         self._last += 1
-        self._append(Kept(self._last, part, max(len(links), 1), links, grades))
+        self._append(Kept(self._last, part, _size(part), links, grades))
 
     def _append(self, kept: Kept) -> None:
         if isinstance(kept.part, Links):
@@ -234,6 +234,16 @@ class Outbox:
         for kept in self._ending:
             self._append(kept)
         self._ending = []
+
+
+def _size(part: Part) -> int:
+    """Return the URLs in a part; one if it has none."""
+    match part:
+        case Links() | Ended() | Known():
+            return max(len(part.fingerprints) // WIDTH, 1)
+        case Rewrite():
+            return max(sum(len(found) for found, _ in part.entries) // WIDTH, 1)
+    return 1
 
 
 _encode = msgspec.msgpack.Encoder().encode

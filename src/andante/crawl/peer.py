@@ -556,8 +556,10 @@ class Peer:
         for address in self._frontier.addresses:
             say(Own(ADDRESS + address))
         ended = self._frontier.ended().values()  # they wait for a commit, and at the store no more
-        for fingerprints in (*map(bytes, ended), *self._state.job.known()):
-            say(Known(fingerprints))
+        before = b"".join(self._handover.before)
+        for fingerprints in (*map(bytes, ended), before, *self._state.job.known()):
+            if fingerprints:
+                say(Known(fingerprints))
         self._do("settle", self._settle())
 
     async def _settle(self) -> None:
