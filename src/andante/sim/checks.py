@@ -24,6 +24,9 @@ _EPSILON = 1e-6
 _WHILE = 1.0
 """Seconds, more than the disk takes, after which a node knows what it has written."""
 
+_CONTACT = 2.0
+"""Seconds between two words to the store beyond which a node was out of contact."""
+
 _WORD = 3.0
 """Seconds, besides the commit interval and the heart-beat, from the end of a page to the moment at which the store has heard of it."""
 
@@ -201,14 +204,21 @@ def waste(
 
 
 def _was_unheard(request: Request, watch: Watch, grace: float) -> bool:
-    """Tell whether a page came shortly before the last word of an epoch that was buried, or after it."""
-    life, since = request.life, request.ends
-    epoch = max((epoch for epoch, (joined, _) in life.epochs.items() if joined <= since), default=0)
+    """Tell whether a page came shortly before the last word of an epoch that was buried, or after it.
+
+    While a node was out of contact it may not have been allowed to commit, or not have run at all: that time does not count.
+    """
+    since, epochs = request.ends, request.life.epochs
+    epoch = max((epoch for epoch, words in epochs.items() if words[0] <= since), default=0)
     if epoch not in watch.buried:
         return False
-    _, word = life.epochs[epoch]
-    stood = sum(max(min(end, word) - max(start, since), 0.0) for start, end in life.process.stood)
-    return since >= word - grace - stood
+    last = epochs[epoch][-1]
+    gaps = (
+        min(later, last) - max(earlier, since)
+        for earlier, later in pairwise(epochs[epoch])
+        if later - earlier > _CONTACT and later > since
+    )
+    return since >= last - grace - sum(gaps)
 
 
 def books(memory: Memory) -> Iterator[str]:
