@@ -91,7 +91,9 @@ def check(
     if watch.memory.totals.waiting:
         problems.append(f"{watch.memory.totals.waiting} URLs wait at the end, by the store")
     if quiet:
-        problems += [f"{url} is {count} times in the outputs" for url, count in found.items() if count > 1]
+        problems += [
+            f"{url} is {count} times in the outputs" for url, count in found.items() if count > 1
+        ]
     return Verdict(
         problems=problems,
         pages=len(found),

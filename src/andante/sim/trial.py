@@ -128,7 +128,12 @@ def attempt(trial: Trial) -> Tried:
 def _bound(trial: Trial, web: Web) -> float:
     """Return the seconds within which a trial must end: all is healed, the dead are buried, and the largest server is crawled, twice."""
     healed = max((fault.until for fault in trial.faults), default=0.0)
-    return healed + 3 * (trial.settings.lease or 0.0) + 2 * _shortest(web, trial.settings, trial.crawl_delay) + 120.0
+    return (
+        healed
+        + 3 * (trial.settings.lease or 0.0)
+        + 2 * _shortest(web, trial.settings, trial.crawl_delay)
+        + 120.0
+    )
 
 
 def _shortest(web: Web, settings: Settings, crawl_delay: float) -> float:

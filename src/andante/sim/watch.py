@@ -19,7 +19,6 @@ from andante.sim.process import Process, current
 from andante.sim.server import Reply, Server
 from andante.sim.transport import SimulatedTransport
 
-
 _ON_ITS_WAY = 5.0
 """Seconds after which a server is certainly where it was given to."""
 
@@ -207,8 +206,7 @@ class Watch:
         memory, recent = self.memory, self._clock() - _ON_ITS_WAY
         alive = {epoch for life in self.lives if life.ended == inf for epoch in life.epochs}
         at_risk = {server for server, log in memory.logs.items() if log.owner not in alive}
-        for table in (*memory.mail.values(), *memory.gifts.values()):
-            at_risk.update(table)
+        at_risk.update(*memory.mail.values(), *memory.gifts.values())
         at_risk.update(owned.server for owned in self.owned if owned.time > recent)
         self.at_risk.update(at_risk)
         self.losses += 1
