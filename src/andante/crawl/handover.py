@@ -235,7 +235,9 @@ class Handover:
     def _claimed(self, wanted: str, owner: int, epoch: int) -> None:
         """It is known whose it is: if another node's, the server goes there."""
         servers = [each for each in self._wanted.pop(wanted) if self._is_here(each)]
-        if owner == epoch:
+        if owner == epoch and not servers and wanted.startswith(ADDRESS):
+            self._outbox.say(Give(wanted))  # who needed it has left meanwhile
+        elif owner == epoch:
             self._frontier.own(wanted)
         for server in servers:
             if owner in (POOL, epoch):  # nobody's: it is asked for again
