@@ -21,6 +21,7 @@ BLOCK = 10
 
 FOUND = {
     121: "A report that came late, when the next one had been answered already, was carried out again.",
+    131: "An IP address stayed a node's when its server had left, and the server went to and fro until the end.",
     186: "A node that waited for the members at its start was buried before its first report, and failed.",
     249: "A log that a full store refused to show was never read, and the crawl did not end.",
     576: "Links in an answer that came late were queued again, though the log, which had them, was read meanwhile.",
