@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -86,6 +86,7 @@ class Cluster:
         node: name of this node.
         balance: how work is shared; by `Vessels` unless given.
         config: what must be the same for all nodes.
+        owners: which node has a server at first, as planned.
         busy: gives the seconds for which the processor has worked for this node.
     """
 
@@ -94,6 +95,7 @@ class Cluster:
     members: Members | None = None
     balance: Balance = field(default_factory=Vessels)
     config: bytes = b""
+    owners: Mapping[str, str] = field(default_factory=dict)
     busy: Callable[[], float] = time.process_time
 
 
@@ -337,7 +339,11 @@ class Peer:
         """Take what a part of a report was answered."""
         part = kept.part
         if isinstance(answer, Marked):
-            self._handover.marked(kept, answer, self._epoch)
+            planned = self._planned(part.server) if answer.taken else None  # type: ignore[union-attr]
+            if planned is None:
+                self._handover.marked(kept, answer, self._epoch)
+            else:
+                self._outbox.say(Give(part.server, planned))  # type: ignore[union-attr]
         elif isinstance(part, Take):
             self._is_taking = False
             assert isinstance(answer, list)
@@ -348,6 +354,12 @@ class Peer:
             self._handover.was_rewritten(part)
         elif isinstance(part, Own | Ended) and not answer:
             self._handover.lose(part.server)
+
+    def _planned(self, server: str) -> int | None:
+        """Return the other node that is to have a server at first, if it is there."""
+        name = self._cluster.owners.get(server)
+        others = (node for node in self._nodes.values() if node.epoch != self._epoch)
+        return next((node.epoch for node in others if node.name == name), None)
 
     def _look_at(self, answer: Answer, now: float) -> None:
         """See who is there, who is not, and whether all is done."""
