@@ -2,10 +2,12 @@
 
 import hashlib
 import os
+import random
 import re
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from andante.cluster.exchange import Ended, Heard
@@ -13,7 +15,7 @@ from andante.cluster.lease import Lease
 from andante.crawl.handover import Handover
 from andante.crawl.peer import Peer
 from andante.crawl.state import State
-from andante.sim.faults import KINDS
+from andante.sim.faults import KINDS, LOSS, Fault
 from andante.sim.trial import attempt, draw_trial
 
 SEEDS = 200
@@ -40,6 +42,14 @@ def test_whatever_goes_wrong_all_rules_hold(first):
 @pytest.mark.parametrize("seed", FOUND)
 def test_what_failed_once_does_not_again(seed):
     assert not attempt(draw_trial(seed)).verdict.problems, FOUND[seed]
+
+
+@pytest.mark.parametrize("seed", [1, 5, 7, 13, 19])
+def test_a_store_that_comes_back_without_its_data_is_told_what_the_nodes_hold(seed):
+    chance = random.Random(seed)
+    loss = Fault(chance.uniform(3.0, 15.0), chance.uniform(0.5, 5.0), LOSS)
+    trial = msgspec.structs.replace(draw_trial(seed), faults=[loss])
+    assert not attempt(trial).verdict.problems
 
 
 def test_the_seeds_have_faults_of_all_kinds_and_some_have_none():
