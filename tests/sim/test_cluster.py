@@ -27,6 +27,7 @@ FOUND = {
     186: "A node that waited for the members at its start was buried before its first report, and failed.",
     249: "A log that a full store refused to show was never read, and the crawl did not end.",
     576: "Links in an answer that came late were queued again, though the log, which had them, was read meanwhile.",
+    595: "What an earlier life of a node had claimed was its own again, and nobody needed it.",
 }
 """Seeds that failed once, and why."""
 
