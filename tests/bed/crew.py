@@ -73,7 +73,7 @@ class Crawler(Service):
         try:
             return self._process.wait(within)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{self} goes on:\n{self.printed[-5_000:]}") from None
+            raise AssertionError(f"{self} goes on: {self.events()[-1]}") from None
 
     def events(self, *names: str) -> list[dict[str, Any]]:
         """Return what it has said so far of some kinds, or all."""
@@ -162,7 +162,7 @@ class Crew:
         for node in self.nodes:
             if node not in ended:
                 status = node.wait(max(give_up - time.monotonic(), 1.0))
-                assert status == 0, f"{node} has ended with {status}:\n{node.printed[-5_000:]}"
+                assert status == 0, f"{node} has ended with {status}:\n{node.printed[-3_000:]}"
 
     def outputs(self) -> list[Counter[str]]:
         """Return how often each page is in the output of each node."""

@@ -33,7 +33,7 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
             f"--cluster needs {error.name}; install it with: pip install 'andante[cluster]'"
         ) from None
     assert settings.cluster is not None
-    crawl = settings.crawl_name or _name(seeds)
+    crawl = _name(seeds) if settings.crawl_name is None else settings.crawl_name
     store = RedisStore(
         settings.cluster,
         crawl,
