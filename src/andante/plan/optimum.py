@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from andante.plan.bound import groups
 from andante.plan.model import Resources
 from andante.plan.packing import Bin, Kind, Packing
 
@@ -32,17 +33,9 @@ class Optimum(NamedTuple):
     """No packing of all items costs less, an hour."""
 
 
-class _Class(NamedTuple):
-    """Nodes of a type that cost the same."""
-
-    kind: int
-    count: int
-    price: float
-
-
 class _Pattern(NamedTuple):
     group: int
-    """Index of its class."""
+    """Index of its group of nodes, all of a type and a price."""
     items: tuple[int, ...]
 
 
@@ -96,7 +89,7 @@ class _Programme:
     def __init__(self, needs: Sequence[Resources], kinds: Sequence[Kind], start: Packing) -> None:
         self._needs = needs
         self._kinds = kinds
-        self.groups = list(_classes(kinds))
+        self.groups = groups(kinds)
         self._patterns = [
             _Pattern(at, each.items)
             for each in start.bins
@@ -106,7 +99,7 @@ class _Programme:
         self._known = set(self._patterns)
 
     def relaxed(self) -> tuple[float, list[float], list[float]]:
-        """Solve the linear programme; return its cost, what each item is worth, and by how much each class is dearer."""
+        """Solve the linear programme; return its cost, what each item is worth, and by how much each group is dearer."""
         from scipy.optimize import linprog  # noqa: PLC0415
 
         covers, counts = self._matrices()
@@ -213,16 +206,3 @@ class _Programme:
             shape=(len(self.groups), len(self._patterns)),
         )
         return covers, counts
-
-
-def _classes(kinds: Sequence[Kind]) -> list[_Class]:
-    """Return the nodes that are reserved and the others, type by type."""
-    groups = []
-    for at, kind in enumerate(kinds):
-        tariff = kind.tariff
-        if tariff.first == tariff.rest:
-            groups.append(_Class(at, kind.count, tariff.first))
-        else:
-            groups.append(_Class(at, min(kind.count, tariff.reserved), tariff.first))
-            groups.append(_Class(at, max(0, kind.count - tariff.reserved), tariff.rest))
-    return [group for group in groups if group.count]

@@ -7,11 +7,17 @@ from collections.abc import Callable, Sequence
 from andante.plan.model import Resources
 from andante.plan.packing import Bin, Kind, Packing, weights
 
-BINS_MAX = 6
+BINS_MAX = 8
 """Bins that are emptied at once, at most."""
 
 ITEMS_MAX = 48
 """Items that are packed anew at once, at most, so that a step costs no more where bins are large."""
+
+_TOLERANCE = 0.1
+"""By so much of the mean price of a bin a packing may get dearer, at first; less and less later."""
+
+_FINISH = 0.7
+"""How often a bin that takes all that is left is preferred to one that holds more for its price."""
 
 _WAITING_MAX = 8
 """Items without a place that are tried with each step."""
@@ -53,7 +59,7 @@ class Search:
         if not self._bins:
             return
         cost = best = self.best.cost(self._kinds)
-        tolerance = 0.02 * cost / len(self._bins)
+        tolerance = _TOLERANCE * cost / len(self._bins)
         waiting = best_waiting = len(self._waiting)
         for step in range(steps):
             left = 1 - step / steps
@@ -159,6 +165,7 @@ class Search:
         self, order: list[int], size: dict[int, float], opened: list[int]
     ) -> Bin | None:
         """Fill a bin of each kind, with the largest item first; return the one that holds most for its price."""
+        spread = self._chance() ** 2
         best, lowest = None, 0.0
         finish, least = None, 0.0
         for at, kind in enumerate(self._kinds):
@@ -169,13 +176,13 @@ class Search:
             if not items:
                 continue
             price = kind.tariff.next(used)
-            score = price / (sum(size[item] for item in items) or 1e-9) * (0.9 + 0.2 * self._chance())
+            score = price / (sum(size[item] for item in items) or 1e-9) * (1 + spread * (self._chance() - 0.5))
             if best is None or score < lowest:
                 best, lowest = Bin(at, tuple(items)), score
             if len(items) == len(order) and (finish is None or price < least):
                 finish, least = Bin(at, tuple(items)), price
         # What takes all that is left is better than a bin that holds more for its price than is left.
-        return finish or best
+        return finish if finish and (best is None or self._chance() < _FINISH) else best
 
     def _fill(self, size: Resources, order: list[int]) -> list[int]:
         cpu, memory, bandwidth = size

@@ -1,0 +1,147 @@
+"""A plan as text and as plain values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from andante.plan.model import Node, Plan
+from andante.units import counted
+
+_NODES_SHOWN = 40
+_TASKS_SHOWN = 6
+_WAITING_SHOWN = 20
+
+
+def as_json(plan: Plan) -> dict[str, Any]:
+    """Return plain values; costs are for all hours, the gap is a share."""
+    tasks, items = plan.problem.tasks, plan.problem.items
+    return {
+        "total_cost": _money(plan.costs.total),
+        "reservation_cost": _money(plan.costs.reservation),
+        "usage_cost": _money(plan.costs.usage),
+        "additional_cost": _money(plan.costs.additional),
+        "lower_bound": _money(plan.bound),
+        "gap": round(plan.gap, 9),
+        "assignments": [
+            {
+                "task": tasks[items[item]].name,
+                "node": plan.name(node),
+                "node_type": plan.problem.nodes[node.kind].name,
+            }
+            for item, node in plan.placed()
+        ],
+        "waiting": [
+            {"task": tasks[items[each.item]].name, "reason": each.reason} for each in plan.waiting
+        ],
+        "reserved": {
+            kind.name: count
+            for kind, count in zip(plan.problem.nodes, plan.reserved, strict=True)
+        },
+    }
+
+
+def owners(plan: Plan) -> dict[str, list[str]]:
+    """Return the servers that each node owns at first; one that several nodes share is owned by each of them."""
+    tasks, items = plan.problem.tasks, plan.problem.items
+    return {
+        plan.name(node): list(
+            dict.fromkeys(server for item in node.items for server in tasks[items[item]].servers)
+        )
+        for node in plan.nodes
+    }
+
+
+def lines(plan: Plan) -> list[str]:
+    """Return the tables that a user reads."""
+    return [
+        *_nodes(plan),
+        *_waiting(plan),
+        "",
+        *_fullness(plan),
+        "",
+        *_costs(plan),
+    ]
+
+
+def table(rows: list[tuple[str, ...]], *, left: int = 1) -> list[str]:
+    """Return rows with their columns under one another: the first ones, and the last, to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    last = len(widths) - 1
+    return [
+        "  ".join(
+            f"{cell:<{width}}" if at < left or at == last else f"{cell:>{width}}"
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _nodes(plan: Plan) -> list[str]:
+    rows = [("node", "cpu", "memory", "bandwidth", "runs")]
+    rows += [
+        (plan.name(node), *_filled(plan, node), _runs(plan, node))
+        for node in plan.nodes[:_NODES_SHOWN]
+    ]
+    more = len(plan.nodes) - _NODES_SHOWN
+    return table(rows) + ([f"and {counted(more, 'node')} more"] if more > 0 else [])
+
+
+def _filled(plan: Plan, node: Node) -> list[str]:
+    size = plan.problem.nodes[node.kind].size
+    return [
+        f"{100 * used / there:.0f} %" for used, there in zip(plan.load(node), size, strict=True)
+    ]
+
+
+def _runs(plan: Plan, node: Node) -> str:
+    tasks, items = plan.problem.tasks, plan.problem.items
+    count = Counter(tasks[items[item]].name for item in node.items)
+    names = [f"{name} x{times}" if times > 1 else name for name, times in count.items()]
+    more = len(names) - _TASKS_SHOWN
+    return ", ".join(names[:_TASKS_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _waiting(plan: Plan) -> list[str]:
+    if not plan.waiting:
+        return []
+    tasks, items = plan.problem.tasks, plan.problem.items
+    rows = [("waits", "why")]
+    rows += [
+        (tasks[items[each.item]].name, each.reason) for each in plan.waiting[:_WAITING_SHOWN]
+    ]
+    more = len(plan.waiting) - _WAITING_SHOWN
+    return ["", *table(rows)] + ([f"and {counted(more, 'task')} more"] if more > 0 else [])
+
+
+def _fullness(plan: Plan) -> list[str]:
+    rows = [("type", "there", "reserved", "in use", "cpu", "memory", "bandwidth")]
+    for at, kind in enumerate(plan.problem.nodes):
+        nodes = [node for node in plan.nodes if node.kind == at]
+        loads = [sum(each) for each in zip(*map(plan.load, nodes), strict=True)] or [0, 0, 0]
+        full = [
+            f"{100 * load / (size * len(nodes)):.0f} %" if nodes else ""
+            for load, size in zip(loads, kind.size, strict=True)
+        ]
+        rows.append((kind.name, f"{kind.count}", f"{plan.reserved[at]}", f"{len(nodes)}", *full))
+    return [line.rstrip() for line in table(rows)]
+
+
+def _costs(plan: Plan) -> list[str]:
+    costs, hours = plan.costs, plan.problem.hours
+    rows = [
+        ("reservation", _priced(costs.reservation), ""),
+        ("usage", _priced(costs.usage), ""),
+        ("additional", _priced(costs.additional), ""),
+        ("total", _priced(costs.total), f"for {hours:g} h"),
+        ("at least", _priced(plan.bound), f"so at most {100 * plan.gap:.1f} % could be saved"),
+    ]
+    return table(rows)
+
+
+def _priced(cost: float) -> str:
+    return f"{cost:,.2f}" if cost >= 100 else f"{cost:.4f}"  # noqa: PLR2004
+
+
+def _money(cost: float) -> float:
+    return round(cost, 9)
