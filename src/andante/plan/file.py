@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from math import ceil, isfinite
 from typing import Any, TypeVar
 
@@ -225,13 +226,18 @@ def _table(table: Mapping[str, Any], kind: type[T], where: str) -> tuple[T, str]
     elif "name" in table:
         raise ValueError(f"{where}: name: {name!r} is not a name")
     _known(table, kind.__struct_fields__, f"{where}: ")
-    for field in msgspec.structs.fields(kind):
-        if field.required and field.name not in table:
-            raise ValueError(f"{where}: {field.name} is missing")
+    for key in _required(kind):
+        if key not in table:
+            raise ValueError(f"{where}: {key} is missing")
     try:
         return msgspec.convert(table, kind), where
     except msgspec.ValidationError as error:
         raise ValueError(f"{where}: {_plain(str(error), table)}") from None
+
+
+@cache
+def _required(kind: type[msgspec.Struct]) -> list[str]:
+    return [field.name for field in msgspec.structs.fields(kind) if field.required]
 
 
 def _plain(error: str, table: Mapping[str, Any]) -> str:

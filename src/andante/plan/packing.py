@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from andante.plan.model import Resources, Tariff
 
 Measure = Literal["dominant", "weighted"]
+Fit = Literal["first", "best"]
 
 
 class Kind(NamedTuple):
@@ -74,9 +75,9 @@ def decreasing(
     needs: Sequence[Resources],
     kinds: Sequence[Kind],
     *,
-    fit: Literal["first", "best"],
+    fit: Fit,
     measure: Measure,
-    only: Sequence[int] | None = None,
+    only: int | None = None,
 ) -> Packing:
     """Pack the largest items first.
 
@@ -85,7 +86,7 @@ def decreasing(
         kinds: of bins.
         fit: into the first bin with room, or into the one that it leaves fullest.
         measure: of how large an item is, and how full a bin.
-        only: kinds to open first; the others only for what fits none of these.
+        only: the kind to open first; the others only for what it does not fit.
     """
     size = sizes(needs, kinds, measure)
     order = sorted(range(len(needs)), key=lambda item: -size[item])
@@ -110,12 +111,12 @@ class _Opener:
     """Chooses the kind of the next bin: the cheapest for what it holds, of those that the item fits."""
 
     def __init__(
-        self, kinds: Sequence[Kind], w: tuple[float, float, float], only: Sequence[int] | None
+        self, kinds: Sequence[Kind], w: tuple[float, float, float], only: int | None
     ) -> None:
         self._kinds = kinds
         self._opened = [0] * len(kinds)
         self._worth = [sum(a * b for a, b in zip(w, kind.size, strict=True)) for kind in kinds]
-        self._wanted = range(len(kinds)) if only is None else only
+        self._wanted = range(len(kinds)) if only is None else (only,)
 
     def open(self, need: Resources) -> int | None:
         kind = self._cheapest(self._wanted, need)

@@ -9,7 +9,7 @@ from andante.plan.bound import lower_bound, rounding
 from andante.plan.matching import priority_matching
 from andante.plan.model import Node, Plan, Problem, Resources, Waiting, tariffs
 from andante.plan.optimum import optimum
-from andante.plan.packing import Bin, Kind, Packing, decreasing, weights
+from andante.plan.packing import Bin, Fit, Kind, Measure, Packing, decreasing
 from andante.plan.search import Search
 
 Method = Literal[
@@ -29,7 +29,9 @@ RESTARTS = 3
 """Searches, where there are few items; the best one counts."""
 
 MANY = 1_000
-"""From so many items on there is one search of half as many steps, and fewer packings to begin with."""
+"""From so many items on there is one search, of `STEPS_MANY` steps, and fewer packings to begin with."""
+
+STEPS_MANY = 600
 
 
 def plan(
@@ -128,28 +130,24 @@ def _searched(
     found = []
     for _ in range(1 if is_large else RESTARTS):
         search = Search(needs, kinds, start, chance)
-        search.run(STEPS // 2 if is_large else STEPS)
+        search.run(STEPS_MANY if is_large else STEPS)
         found.append(search.best)
     return min(found, key=lambda each: each.rank(kinds))
 
 
 def _decreasing(needs: list[Resources], kinds: list[Kind], *, is_large: bool) -> list[Packing]:
-    """Return packings by the decreasing heuristics: with the kinds as they come, and with each kind before the others."""
-    w = weights(needs, kinds)
-    value = [
-        sum(a * b for a, b in zip(w, kind.size, strict=True)) / (kind.tariff.rest or 1e-9)
-        for kind in kinds
+    """Return packings by the decreasing heuristics: with the cheapest kind first, and with each kind before the others."""
+    if is_large:
+        return [
+            decreasing(needs, kinds, fit="first", measure="dominant"),
+            decreasing(needs, kinds, fit="best", measure="weighted"),
+        ]
+    return [
+        decreasing(needs, kinds, fit=fit, measure=measure, only=only)
+        for only in (None, *range(len(kinds)))
+        for fit in get_args(Fit)
+        for measure in get_args(Measure)
     ]
-    ranked = sorted(range(len(kinds)), key=lambda at: -value[at])
-    only: list[list[int] | None] = [None, *([at] for at in ranked)]
-    found = []
-    for first in only[:3] if is_large else only:
-        found.append(decreasing(needs, kinds, fit="best", measure="dominant", only=first))
-        found.append(decreasing(needs, kinds, fit="best", measure="weighted", only=first))
-        if not is_large:
-            found.append(decreasing(needs, kinds, fit="first", measure="dominant", only=first))
-            found.append(decreasing(needs, kinds, fit="first", measure="weighted", only=first))
-    return found
 
 
 def _matched(
