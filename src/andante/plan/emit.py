@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from andante.plan.model import CPU, NOTHING, Plan, Resources
+from andante.plan.model import CPU, NOTHING, NodeType, Plan, Resources
 from andante.plan.report import owners
 
 _LABEL = "app.kubernetes.io/name"
@@ -41,7 +41,7 @@ def compose(plan: Plan, setting: Setting) -> dict[str, Any]:
     services = {}
     for node in plan.nodes:
         name = plan.name(node)
-        size, load = plan.problem.nodes[node.kind].size, plan.load(node)
+        kind = plan.problem.nodes[node.kind]
         services[name] = {
             "image": setting.image,
             "command": _command(name, setting),
@@ -53,8 +53,8 @@ def compose(plan: Plan, setting: Setting) -> dict[str, Any]:
             "restart": "on-failure",
             "deploy": {
                 "resources": {
-                    "limits": _compose_resources(size),
-                    "reservations": _compose_resources(load),
+                    "limits": _compose_resources(_whole(kind.size, kind)),
+                    "reservations": _compose_resources(_whole(plan.load(node), kind)),
                 }
             },
         }
@@ -66,6 +66,11 @@ def compose(plan: Plan, setting: Setting) -> dict[str, Any]:
             "owners": {"content": _escaped(_owners(plan))},
         },
     }
+
+
+def _whole(found: Resources, kind: NodeType) -> Resources:
+    """Return resources with what the processes of a node take."""
+    return found._replace(memory=found.memory + kind.taken)
 
 
 def _escaped(text: str) -> str:
@@ -156,7 +161,13 @@ def _stateful_set(plan: Plan, at: int, setting: Setting) -> dict[str, Any]:
                     },
                 },
                 "spec": {
-                    "containers": [_container(setting, requests=most, limits=kind.size)],
+                    "containers": [
+                        _container(
+                            setting,
+                            requests=_whole(most, kind),
+                            limits=_whole(kind.size, kind),
+                        )
+                    ],
                     "volumes": [{"name": "config", "configMap": {"name": "andante"}}],
                 },
             },

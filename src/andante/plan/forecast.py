@@ -221,12 +221,13 @@ def problem(crawl: Forecast, nodes: Sequence[NodeType]) -> Problem:
 
 
 def _without_processes(kind: NodeType, measured: Measured) -> NodeType:
-    memory = kind.size.memory - measured.memory * ceil(kind.size.cpu / CPU)
+    taken = measured.memory * ceil(kind.size.cpu / CPU)
+    memory = kind.size.memory - taken
     if memory <= 0:
         raise ValueError(
             f"node {kind.name!r} has not the memory for a process of {measured.memory / 1e6:,.0f} MB on each of its processors"
         )
-    return msgspec.structs.replace(kind, size=kind.size._replace(memory=memory))
+    return msgspec.structs.replace(kind, size=kind.size._replace(memory=memory), taken=taken)
 
 
 def billion(measured: Measured, nodes: Sequence[NodeType]) -> tuple[float, float, float]:

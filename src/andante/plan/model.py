@@ -59,6 +59,8 @@ class NodeType(msgspec.Struct, frozen=True, kw_only=True):
     """Price of using a reserved node, besides."""
     extra: float
     """Price of a node that is added because the reserved ones are not enough."""
+    taken: int = 0
+    """Bytes of its memory, besides those of `size`, that the processes on it need themselves."""
 
     @property
     def price(self) -> float:
