@@ -83,7 +83,7 @@ def lower_bound(needs: Sequence[Resources], kinds: Sequence[Kind]) -> float:
         cost, _, counts, low, high = heap[0]
         at = max(range(len(there)), key=lambda each: _fraction(counts[each]))
         if _fraction(counts[at]) < _CLEAR or done >= NODES_MAX:
-            return cost * (1 - 1e-12)
+            return cost
         heapq.heappop(heap)
         for is_up in (False, True):
             new_low, new_high = list(low), list(high)

@@ -194,7 +194,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def gap(self) -> float:
         """By which share the total is above the bound; at most so much could be saved."""
-        return self.costs.total / self.bound - 1 if self.bound > 0 else 0.0
+        return round(self.costs.total / self.bound - 1, 9) if self.bound > 0 else 0.0
 
     def name(self, node: Node) -> str:
         """Return the name of a node, as ``small-3``."""

@@ -24,6 +24,10 @@ _EXCESS = 1e-7
 """By so much of its price a pattern must be worth more than its node, for it to be added."""
 
 
+_WEIGHTS = ((1, 1, 1), (4, 1, 1), (1, 4, 1), (1, 1, 4), (4, 4, 1), (4, 1, 4), (1, 4, 4))
+"""Of the resources, by which nodes are filled before a knapsack is solved."""
+
+
 class Optimum(NamedTuple):
     """What was found."""
 
@@ -67,7 +71,9 @@ def optimum(
     bound = 0.0
     while seconds_left() > 0:
         cost, worth, dearer = programme.relaxed()
-        added, scale = programme.add(worth, dearer)
+        if programme.add_some(worth, dearer):
+            continue
+        added, scale = programme.add_best(worth, dearer)
         scarce = sum(
             group.count * more for group, more in zip(programme.groups, dearer, strict=True)
         )
@@ -101,47 +107,74 @@ class _Programme:
     def relaxed(self) -> tuple[float, list[float], list[float]]:
         """Solve the linear programme; return its cost, what each item is worth, and by how much each group is dearer."""
         from scipy.optimize import linprog  # noqa: PLC0415
+        from scipy.sparse import vstack  # noqa: PLC0415
 
         covers, counts = self._matrices()
-        import numpy as np
-        from scipy.sparse import vstack
 
         found = linprog(
             self._prices(),
             A_ub=vstack([-covers, counts]),
-            b_ub=np.concatenate(
-                [-np.ones(len(self._needs)), [group.count for group in self.groups]]
-            ),
+            b_ub=[-1.0] * len(self._needs) + [group.count for group in self.groups],
             bounds=(0, None),
             method="highs",
         )
         duals = [max(0.0, -each) for each in found.ineqlin.marginals]
         return float(found.fun), duals[: len(self._needs)], duals[len(self._needs) :]
 
-    def add(self, worth: Sequence[float], dearer: Sequence[float]) -> tuple[bool, float]:
-        """Add the patterns that are worth more than their nodes cost; return whether there was one, and the scale at which none would be."""
+    def add_some(self, worth: Sequence[float], dearer: Sequence[float]) -> bool:
+        """Add patterns that are worth more than their nodes cost, as far as filling nodes by worth for size finds them; tell whether there was one."""
+        added = False
+        for at, kind in enumerate(self._kinds):
+            for w in _WEIGHTS:
+                items = self._filled(kind.size, worth, w)
+                added |= self._add(at, items, sum(worth[item] for item in items), dearer)[0]
+        return added
+
+    def add_best(self, worth: Sequence[float], dearer: Sequence[float]) -> tuple[bool, float]:
+        """Add the patterns of greatest worth, if worth more than their nodes; tell whether there was one, and the scale at which none would be."""
         added, scale = False, 1.0
         for at, kind in enumerate(self._kinds):
-            if not kind.count:
-                continue
             items = self._knapsack(kind.size, worth)
-            value = sum(worth[item] for item in items)
-            for number, group in enumerate(self.groups):
-                price = group.price + dearer[number]
-                if group.kind == at and value > price * (1 + _EXCESS):
-                    scale = min(scale, price / value)
-                    pattern = _Pattern(number, items)
-                    if pattern not in self._known:
-                        self._known.add(pattern)
-                        self._patterns.append(pattern)
-                        added = True
+            is_new, its_scale = self._add(at, items, sum(worth[item] for item in items), dearer)
+            added, scale = added or is_new, min(scale, its_scale)
         return added, scale
+
+    def _add(
+        self, kind: int, items: tuple[int, ...], value: float, dearer: Sequence[float]
+    ) -> tuple[bool, float]:
+        added, scale = False, 1.0
+        for number, group in enumerate(self.groups):
+            price = group.price + dearer[number]
+            if group.kind == kind and value > price * (1 + _EXCESS):
+                scale = min(scale, price / value)
+                pattern = _Pattern(number, items)
+                if pattern not in self._known:
+                    self._known.add(pattern)
+                    self._patterns.append(pattern)
+                    added = True
+        return added, scale
+
+    def _filled(
+        self, size: Resources, worth: Sequence[float], w: Sequence[float]
+    ) -> tuple[int, ...]:
+        """Return items that fit together, those first that are worth most for their weighted size."""
+        unit = [weight / (there or 1) for weight, there in zip(w, size, strict=True)]
+        rank = {
+            item: worth[item]
+            / (unit[0] * need[0] + unit[1] * need[1] + unit[2] * need[2] + 1e-12)
+            for item, need in enumerate(self._needs)
+            if worth[item] > 0
+        }
+        left, taken = size, []
+        for item in sorted(rank, key=rank.__getitem__, reverse=True):
+            if left.fits(self._needs[item]):
+                taken.append(item)
+                left = left.minus(self._needs[item])
+        return tuple(sorted(taken))
 
     def whole(self, seconds: float) -> Packing | None:
         """Solve the integer programme in the time given."""
-        from scipy.optimize import LinearConstraint, milp
-
-        import numpy as np
+        from scipy.optimize import LinearConstraint, milp  # noqa: PLC0415
 
         covers, counts = self._matrices()
         found = milp(
@@ -150,7 +183,7 @@ class _Programme:
                 LinearConstraint(covers, lb=1),
                 LinearConstraint(counts, ub=[group.count for group in self.groups]),
             ],
-            integrality=np.ones(len(self._patterns)),
+            integrality=[1] * len(self._patterns),
             options={"time_limit": seconds},
         )
         if found.x is None:
@@ -165,8 +198,7 @@ class _Programme:
 
     def _knapsack(self, size: Resources, worth: Sequence[float]) -> tuple[int, ...]:
         """Return the items of greatest worth that fit together."""
-        import numpy as np
-        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
 
         items = [
             item
@@ -176,13 +208,11 @@ class _Programme:
         if not items:
             return ()
         # As shares of the node, for numbers of one magnitude.
-        shares = np.array(
-            [[a / (b or 1) for a, b in zip(self._needs[i], size, strict=True)] for i in items]
-        ).T
+        shares = [[self._needs[item][at] / (size[at] or 1) for item in items] for at in range(3)]
         found = milp(
             [-worth[item] for item in items],
-            constraints=LinearConstraint(shares, ub=np.ones(3)),
-            integrality=np.ones(len(items)),
+            constraints=LinearConstraint(shares, ub=1),
+            integrality=[1] * len(items),
             bounds=Bounds(0, 1),
             options={"mip_rel_gap": 0},
         )
@@ -193,7 +223,7 @@ class _Programme:
 
     def _matrices(self) -> tuple[Any, Any]:
         """Return which pattern covers which item, and which is of which class."""
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array  # noqa: PLC0415
 
         columns = [at for at, pattern in enumerate(self._patterns) for _ in pattern.items]
         items = [item for pattern in self._patterns for item in pattern.items]

@@ -127,12 +127,15 @@ def _searched(
         (_matched(needs, kinds, reserved), *_decreasing(needs, kinds, is_large=is_large)),
         key=lambda each: each.rank(kinds),
     )
-    found = []
+    enough = lower_bound(needs, kinds)
+    best = start
     for _ in range(1 if is_large else RESTARTS):
         search = Search(needs, kinds, start, chance)
-        search.run(STEPS_MANY if is_large else STEPS)
-        found.append(search.best)
-    return min(found, key=lambda each: each.rank(kinds))
+        search.run(STEPS_MANY if is_large else STEPS, enough=enough)
+        best = min(best, search.best, key=lambda each: each.rank(kinds))
+        if not best.waiting and best.cost(kinds) <= enough + 1e-9:
+            break
+    return best
 
 
 def _decreasing(needs: list[Resources], kinds: list[Kind], *, is_large: bool) -> list[Packing]:

@@ -54,11 +54,11 @@ class Search:
         self.best = start
         """The best packing so far."""
 
-    def run(self, steps: int) -> None:
-        """Take so many steps, or fewer where there is nothing to choose."""
-        if not self._bins:
-            return
+    def run(self, steps: int, *, enough: float = 0.0) -> None:
+        """Take so many steps, or fewer: until nothing waits, and the cost is ``enough``."""
         cost = best = self.best.cost(self._kinds)
+        if not self._bins or (not self._waiting and cost <= enough + 1e-9):
+            return
         tolerance = _TOLERANCE * cost / len(self._bins)
         waiting = best_waiting = len(self._waiting)
         for step in range(steps):
@@ -71,6 +71,8 @@ class Search:
             if (waiting, cost) < (best_waiting, best - 1e-9):
                 best, best_waiting = cost, waiting
                 self.best = Packing(list(self._bins), list(self._waiting))
+                if not waiting and cost <= enough + 1e-9:
+                    return
 
     def _step(self, tolerance: float) -> float | None:
         """Pack some bins anew; return by how much the cost has changed, None if all is as it was."""

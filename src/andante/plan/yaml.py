@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+_BLOCK = re.compile(r"\S[^\n]*(\n[^\n]*)*[^\n\s]\n")
 _WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
@@ -43,8 +44,7 @@ def _is_leaf(value: Any) -> bool:
 
 def _leaf(value: Any, indent: int) -> str:
     if isinstance(value, str):
-        if "\n" in value and value == "\n".join(line.rstrip() for line in value.split("\n")):
-            # A block, as it stands.
+        if _BLOCK.fullmatch(value):
             lines = value.rstrip("\n").split("\n")
             return "\n".join(["|", *(" " * (indent + 2) + line if line else "" for line in lines)])
         return _text(value)
