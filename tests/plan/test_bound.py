@@ -36,7 +36,7 @@ def least(needs, kinds):
             able.append([at for at, kind in enumerate(kinds) if kind.size.fits(Resources(*total))])
         for chosen in product(*able):
             used = [chosen.count(at) for at in range(len(kinds))]
-            if all(count <= kind.count for count, kind in zip(used, kinds, strict=True)):
+            if all(count <= kind.stock for count, kind in zip(used, kinds, strict=True)):
                 cost = sum(kind.tariff.cost(n) for kind, n in zip(kinds, used, strict=True))
                 lowest = min(lowest, cost)
     return lowest
@@ -81,7 +81,9 @@ def test_bounds_worked_by_hand():
     # Each needs more than half: three nodes, though 18 of 10 would be two.
     assert lower_bound([Resources(6, 1, 1)] * 3, one()) == pytest.approx(3.0)
     # Two are reserved at 1, the third costs 4.
-    assert lower_bound([Resources(6, 1, 1)] * 3, one(tariff=Tariff(2, 1.0, 4.0))) == pytest.approx(6)
+    assert lower_bound([Resources(6, 1, 1)] * 3, one(tariff=Tariff(2, 1.0, 4.0))) == pytest.approx(
+        6
+    )
     # More than there is.
     assert lower_bound([Resources(6, 1, 1)] * 3, one(count=2)) == inf
     assert lower_bound([], one()) == 0
@@ -106,7 +108,7 @@ def left(seconds=20.0):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_optimum_is_the_optimum(seed, capfd):
     needs, kinds = drawn(seed)
-    nodes = [node(f"n{at}", kind.count, kind.size, "0 1 2") for at, kind in enumerate(kinds)]
+    nodes = [node(f"n{at}", kind.stock, kind.size, "0 1 2") for at, kind in enumerate(kinds)]
     given = problem(nodes, needs)
     begin = planned(given, (0,) * len(nodes), method="matching")
     if begin.waiting:
@@ -114,7 +116,7 @@ def test_the_optimum_is_the_optimum(seed, capfd):
         return
     found = best(begin, is_reserved_best=False, seconds_left=left())
     check(found)
-    kinds = [Kind(kind.size, kind.count, Tariff(0, 1.0, 2.0)) for kind in kinds]
+    kinds = [Kind(kind.size, kind.stock, Tariff(0, 1.0, 2.0)) for kind in kinds]
     assert found.costs.total == pytest.approx(least(needs, kinds))
     assert found.bound >= begin.bound
     assert capfd.readouterr().err == ""

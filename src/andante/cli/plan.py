@@ -22,7 +22,14 @@ from andante.observe import Stats
 from andante.plan import METHODS, File, Plan, Problem, best, emit, plan, read, yaml
 from andante.plan.demand import Uncertain, lognormal, uncertain
 from andante.plan.forecast import REFERENCE, Forecast, Measured, forecast, problem, sites
-from andante.plan.report import as_json, forecast_json, forecast_lines, lines, owners, uncertain_lines
+from andante.plan.report import (
+    as_json,
+    forecast_json,
+    forecast_lines,
+    lines,
+    owners,
+    uncertain_lines,
+)
 from andante.plan.reservation import reserved
 from andante.store import inspect, series
 
@@ -61,11 +68,17 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="look so long for the optimum, and for a better bound; needs scipy",
     )
     parser.add_argument(
-        "--hours", metavar="N", type=_hours, help="how long the crawl runs [default: the file's, or 1]"
+        "--hours",
+        metavar="N",
+        type=_hours,
+        help="how long the crawl runs [default: the file's, or 1]",
     )
     job = parser.add_argument_group("tasks measured from a crawl")
     job.add_argument(
-        "--from-job", type=Path, metavar="DIR", help="a job whose sites are the tasks, finished or not"
+        "--from-job",
+        type=Path,
+        metavar="DIR",
+        help="a job whose sites are the tasks, finished or not",
     )
     job.add_argument(
         "--pages",
@@ -87,7 +100,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="FORMAT",
         help="print the plan as YAML for an orchestrator: kubernetes or compose",
     )
-    out.add_argument("--image", default="andante", metavar="NAME", help="container image [default: andante]")
+    out.add_argument(
+        "--image", default="andante", metavar="NAME", help="container image [default: andante]"
+    )
     out.add_argument(
         "--redis",
         default="redis://redis:6379",
@@ -127,7 +142,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(task: Problem, held: tuple[int, ...] | None, arguments: argparse.Namespace) -> Plan:
-    found = plan(task, held, chance=Random("andante plan").random, method=arguments.method)
+    chance = Random("andante plan").random  # noqa: S311  # seeded, so that a plan can be had again
+    found = plan(task, held, chance=chance, method=arguments.method)
     if arguments.optimum is None:
         return found
     end = time.monotonic() + arguments.optimum
@@ -160,7 +176,9 @@ def _silent() -> Iterator[None]:
 def _file(arguments: argparse.Namespace) -> File:
     if arguments.file is None:
         if not arguments.from_job:
-            raise SettingsError("nothing to plan: give a file of nodes and tasks, or --from-job DIR")
+            raise SettingsError(
+                "nothing to plan: give a file of nodes and tasks, or --from-job DIR"
+            )
         return File(nodes=(REFERENCE,), tasks=(), hours=1.0, demand=None)
     if arguments.pages and not arguments.from_job:
         raise SettingsError("--pages: it is of use only with --from-job")
@@ -267,7 +285,8 @@ def _print(
             values["forecast"] = forecast_json(crawl, file.nodes)
         if demand:
             values["demand"] = [
-                each._asdict() | {"reserved": dict(zip(values["reserved"], each.reserved, strict=True))}
+                each._asdict()
+                | {"reserved": dict(zip(values["reserved"], each.reserved, strict=True))}
                 for each in demand.choices
             ]
         print(_encoded(values).decode(), end="")

@@ -40,7 +40,8 @@ class Group(NamedTuple):
     """Nodes of a type that cost the same."""
 
     kind: int
-    count: int
+    stock: int
+    """How many there are."""
     price: float
 
 
@@ -53,9 +54,9 @@ def groups(kinds: Sequence[Kind]) -> list[Group]:
     found = []
     for at, kind in enumerate(kinds):
         tariff = kind.tariff
-        first = kind.count if tariff.first == tariff.rest else min(kind.count, tariff.reserved)
-        found += [Group(at, first, tariff.first), Group(at, kind.count - first, tariff.rest)]
-    return [group for group in found if group.count > 0]
+        first = kind.stock if tariff.first == tariff.rest else min(kind.stock, tariff.reserved)
+        found += [Group(at, first, tariff.first), Group(at, kind.stock - first, tariff.rest)]
+    return [group for group in found if group.stock > 0]
 
 
 def rounding(kinds: Sequence[Kind]) -> Callable[[float], float]:
@@ -75,7 +76,7 @@ def lower_bound(needs: Sequence[Resources], kinds: Sequence[Kind]) -> float:
         return inf if needs else 0.0
     rows = _rows(needs, kinds)
     rounded = rounding(kinds)
-    low, high = [0] * len(there), [group.count for group in there]
+    low, high = [0] * len(there), [group.stock for group in there]
     cost, counts = _relaxed(rows, there, low, high)
     heap = [(rounded(cost), 0, counts, low, high)]
     done = 0
@@ -122,7 +123,10 @@ def _rows(needs: Sequence[Resources], kinds: Sequence[Kind]) -> list[Row]:
             if wanted[at]
         ]
     rows += _counting(needs, kinds)
-    for prices in {tuple(kind.tariff.first for kind in kinds), tuple(kind.tariff.rest for kind in kinds)}:
+    for prices in {
+        tuple(kind.tariff.first for kind in kinds),
+        tuple(kind.tariff.rest for kind in kinds),
+    }:
         rows += _pricing(needs, kinds, prices)
     return list(dict.fromkeys(rows))
 
@@ -150,9 +154,7 @@ def _counting(needs: Sequence[Resources], kinds: Sequence[Kind]) -> list[Row]:
     return rows
 
 
-def _held(
-    needs: Sequence[Resources], at: int, room: int, large_in: int, limit: int
-) -> int:
+def _held(needs: Sequence[Resources], at: int, room: int, large_in: int, limit: int) -> int:
     """Return how many of the items that are large in some resource fit into the room of one, the smallest first."""
     held = 0
     for need in needs:

@@ -74,7 +74,9 @@ def uncertain(plan: Plan, samples: Sequence[float]) -> Uncertain:
     ]
     quantiles = tuple(map(quantile, kinds))
     ways = {
-        "best": tuple(_at(share, column) for share, column in zip(quantiles, _columns(cases), strict=True)),
+        "best": tuple(
+            _at(share, column) for share, column in zip(quantiles, _columns(cases), strict=True)
+        ),
         "mean": tuple(round(sum(column) / len(column)) for column in _columns(cases)),
         "maximum": tuple(max(column) for column in _columns(cases)),
         "nothing": (0,) * len(kinds),

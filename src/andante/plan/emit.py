@@ -79,7 +79,10 @@ def _escaped(text: str) -> str:
 
 
 def _compose_resources(found: Resources) -> dict[str, str]:
-    return {"cpus": f"{max(found.cpu, 1000) / CPU:.6g}", "memory": f"{max(found.memory, 6 * 2**20)}b"}
+    return {
+        "cpus": f"{max(found.cpu, 1000) / CPU:.6g}",
+        "memory": f"{max(found.memory, 6 * 2**20)}b",
+    }
 
 
 def _command(name: str, setting: Setting) -> list[str]:

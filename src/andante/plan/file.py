@@ -94,12 +94,8 @@ def read(tables: Mapping[str, Any]) -> File:
         ValueError: something is missing, unknown or impossible; one line says what.
     """
     _known(tables, ("node", "task", "hours", "demand"), "")
-    nodes = tuple(
-        _node(table, f"node {number}") for number, table in _listed(tables, "node")
-    )
-    tasks = tuple(
-        _task(table, f"task {number}") for number, table in _listed(tables, "task")
-    )
+    nodes = tuple(_node(table, f"node {number}") for number, table in _listed(tables, "node"))
+    tasks = tuple(_task(table, f"task {number}") for number, table in _listed(tables, "task"))
     if not nodes:
         raise ValueError("there are no nodes: give at least one [[node]]")
     if not sum(kind.count for kind in nodes):
@@ -150,9 +146,7 @@ def _task(table: Mapping[str, Any], where: str) -> Task:
     )
 
 
-def _resources(
-    found: NodeTable | TaskTable, where: str, *, above: bool = False
-) -> Resources:
+def _resources(found: NodeTable | TaskTable, where: str, *, above: bool = False) -> Resources:
     return Resources(
         ceil(round(_number(found.cpu, f"{where}: cpu", above=above) * CPU, 3)),
         _unit(units.size, found.memory, f"{where}: memory", above=above),
@@ -222,7 +216,7 @@ def _table(table: Mapping[str, Any], kind: type[T], where: str) -> tuple[T, str]
     """Return a table as a struct, and how errors call it: by its name, where it has one."""
     name = table.get("name")
     if isinstance(name, str) and name:
-        where = f"{where.split()[0]} {name!r}"
+        where = f"{where.split(maxsplit=1)[0]} {name!r}"
     elif "name" in table:
         raise ValueError(f"{where}: name: {name!r} is not a name")
     _known(table, kind.__struct_fields__, f"{where}: ")
@@ -248,7 +242,12 @@ def _plain(error: str, table: Mapping[str, Any]) -> str:
     wanted = {
         "memory": "a size in quotes, such as '4GiB' or '500MB'",
         "bandwidth": "a bandwidth in quotes, such as '100Mbit/s' or '12MB/s'",
-    }.get(key) or {"int": "a whole number", "float": "a number", "array": "a list", "str": "a text"}[match["kind"]]
+    }.get(key) or {
+        "int": "a whole number",
+        "float": "a number",
+        "array": "a list",
+        "str": "a text",
+    }[match["kind"]]
     return f"{key}: {table[key]!r} is not {wanted}"
 
 

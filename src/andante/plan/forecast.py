@@ -144,7 +144,9 @@ def sites(
     found = []
     for server, queued, delay in rows:
         rate = rates.get(server) or min(usual, 60 / delay if delay else inf)
-        pages = queued + asked.get(server, 0.0) / 6  # a sample stands for ten seconds, a rate for a minute
+        pages = (
+            queued + asked.get(server, 0.0) / 6
+        )  # a sample stands for ten seconds, a rate for a minute
         limit = last[server].limit if server in last else 1
         found.append(Site(server, max(pages, 1.0), rate, max(1, limit)))
     return found, len(rows) - len(rates)

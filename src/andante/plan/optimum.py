@@ -75,7 +75,7 @@ def optimum(
             continue
         added, scale = programme.add_best(worth, dearer)
         scarce = sum(
-            group.count * more for group, more in zip(programme.groups, dearer, strict=True)
+            group.stock * more for group, more in zip(programme.groups, dearer, strict=True)
         )
         bound = max(bound, scale * sum(worth) - scarce)
         if not added:
@@ -114,7 +114,7 @@ class _Programme:
         found = linprog(
             self._prices(),
             A_ub=vstack([-covers, counts]),
-            b_ub=[-1.0] * len(self._needs) + [group.count for group in self.groups],
+            b_ub=[-1.0] * len(self._needs) + [group.stock for group in self.groups],
             bounds=(0, None),
             method="highs",
         )
@@ -160,8 +160,7 @@ class _Programme:
         """Return items that fit together, those first that are worth most for their weighted size."""
         unit = [weight / (there or 1) for weight, there in zip(w, size, strict=True)]
         rank = {
-            item: worth[item]
-            / (unit[0] * need[0] + unit[1] * need[1] + unit[2] * need[2] + 1e-12)
+            item: worth[item] / (unit[0] * need[0] + unit[1] * need[1] + unit[2] * need[2] + 1e-12)
             for item, need in enumerate(self._needs)
             if worth[item] > 0
         }
@@ -181,17 +180,18 @@ class _Programme:
             self._prices(),
             constraints=[
                 LinearConstraint(covers, lb=1),
-                LinearConstraint(counts, ub=[group.count for group in self.groups]),
+                LinearConstraint(counts, ub=[group.stock for group in self.groups]),
             ],
             integrality=[1] * len(self._patterns),
             options={"time_limit": seconds},
         )
         if found.x is None:
             return None
-        bins, placed = [], set()
+        bins: list[Bin] = []
+        placed: set[int] = set()
         for pattern, times in zip(self._patterns, found.x, strict=True):
             items = tuple(item for item in pattern.items if item not in placed)
-            if times > 0.5 and items:  # noqa: PLR2004
+            if times > 0.5 and items:
                 placed.update(items)
                 bins.append(Bin(self.groups[pattern.group].kind, items))
         return Packing(bins, [])
@@ -201,9 +201,7 @@ class _Programme:
         from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
 
         items = [
-            item
-            for item, need in enumerate(self._needs)
-            if worth[item] > 0 and size.fits(need)
+            item for item, need in enumerate(self._needs) if worth[item] > 0 and size.fits(need)
         ]
         if not items:
             return ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from andante.plan.model import Resources, Tariff
@@ -16,7 +16,8 @@ class Kind(NamedTuple):
     """A type of bins."""
 
     size: Resources
-    count: int
+    stock: int
+    """How many there are."""
     tariff: Tariff
 
 
@@ -53,7 +54,7 @@ class Packing(NamedTuple):
 def weights(needs: Iterable[Resources], kinds: Sequence[Kind]) -> tuple[float, float, float]:
     """Return what a unit of each resource is worth: the more, the scarcer; 1 for all that all bins have of the scarcest."""
     wanted = [sum(each) for each in zip(*needs, strict=True)] or [0, 0, 0]
-    there = [sum(kind.size[at] * kind.count for kind in kinds) for at in range(3)]
+    there = [sum(kind.size[at] * kind.stock for kind in kinds) for at in range(3)]
     scarcity = [a / b if b else 0.0 for a, b in zip(wanted, there, strict=True)]
     most = max(scarcity) or 1.0
     cpu, memory, bandwidth = (
@@ -67,7 +68,7 @@ def sizes(needs: Sequence[Resources], kinds: Sequence[Kind], measure: Measure) -
     if measure == "weighted":
         w = weights(needs, kinds)
         return [w[0] * need[0] + w[1] * need[1] + w[2] * need[2] for need in needs]
-    there = [sum(kind.size[at] * kind.count for kind in kinds) or 1 for at in range(3)]
+    there = [sum(kind.size[at] * kind.stock for kind in kinds) or 1 for at in range(3)]
     return [max(need[at] / there[at] for at in range(3)) for need in needs]
 
 
@@ -133,7 +134,7 @@ class _Opener:
         able = [
             kind
             for kind in among
-            if self._opened[kind] < self._kinds[kind].count and self._kinds[kind].size.fits(need)
+            if self._opened[kind] < self._kinds[kind].stock and self._kinds[kind].size.fits(need)
         ]
         return min(able, key=price, default=None)
 
@@ -179,7 +180,7 @@ class _Best:
         cpu, memory, bandwidth = need
         order = self._order
         # Rounding may show a bin a hair fuller than it is.
-        for place in range(bisect_left(order, (self._slack(need) * (1 - 1e-9),)), len(order)):  # type: ignore[misc]  # compares with a prefix
+        for place in range(bisect_left(order, (self._slack(need) * (1 - 1e-9),)), len(order)):
             _, at, left = order[place]
             if left[0] >= cpu and left[1] >= memory and left[2] >= bandwidth:
                 del order[place]

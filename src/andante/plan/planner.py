@@ -86,9 +86,7 @@ def best(plan: Plan, *, is_reserved_best: bool, seconds_left: Callable[[], float
         for kind, tariff in zip(problem.nodes, tariffs(problem.nodes, reserved), strict=True)
     ]
     start = Packing([Bin(node.kind, node.items) for node in plan.nodes], [])
-    found = optimum(
-        problem.needs, kinds, start, rounded=rounding(kinds), seconds_left=seconds_left
-    )
+    found = optimum(problem.needs, kinds, start, rounded=rounding(kinds), seconds_left=seconds_left)
     bound = max(plan.bound, problem.hours * (_sunk(problem, reserved) + found.bound))
     method = plan.method if found.packing is start else "optimum"
     return _plan(problem, reserved, kinds, found.packing, method, bound=bound)
@@ -153,15 +151,11 @@ def _decreasing(needs: list[Resources], kinds: list[Kind], *, is_large: bool) ->
     ]
 
 
-def _matched(
-    needs: list[Resources], kinds: list[Kind], reserved: Sequence[int] | None
-) -> Packing:
+def _matched(needs: list[Resources], kinds: list[Kind], reserved: Sequence[int] | None) -> Packing:
     """Return the source's packing; its list has the reserved nodes first, each part in the order of the types."""
-    held = [kind.count for kind in kinds] if reserved is None else reserved
+    held = [kind.stock for kind in kinds] if reserved is None else reserved
     order = [at for at, count in enumerate(held) for _ in range(count)]
-    order += [
-        at for at, kind in enumerate(kinds) for _ in range(kind.count - held[at])
-    ]
+    order += [at for at, kind in enumerate(kinds) for _ in range(kind.stock - held[at])]
     found = priority_matching(needs, [kinds[at].size for at in order])
     items: dict[int, list[int]] = {}
     for item, node in enumerate(found):

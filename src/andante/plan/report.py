@@ -39,8 +39,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
             {"task": tasks[items[each.item]].name, "reason": each.reason} for each in plan.waiting
         ],
         "reserved": {
-            kind.name: count
-            for kind, count in zip(plan.problem.nodes, plan.reserved, strict=True)
+            kind.name: count for kind, count in zip(plan.problem.nodes, plan.reserved, strict=True)
         },
     }
 
@@ -68,7 +67,7 @@ def lines(plan: Plan) -> list[str]:
     ]
 
 
-def table(rows: list[tuple[str, ...]], *, left: int = 1) -> list[str]:
+def table(rows: Sequence[tuple[str, ...]], *, left: int = 1) -> list[str]:
     """Return rows with their columns under one another: the first ones, and the last, to the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     last = len(widths) - 1
@@ -82,7 +81,7 @@ def table(rows: list[tuple[str, ...]], *, left: int = 1) -> list[str]:
 
 
 def _nodes(plan: Plan) -> list[str]:
-    rows = [("node", "cpu", "memory", "bandwidth", "runs")]
+    rows: list[tuple[str, ...]] = [("node", "cpu", "memory", "bandwidth", "runs")]
     rows += [
         (plan.name(node), *_filled(plan, node), _runs(plan, node))
         for node in plan.nodes[:_NODES_SHOWN]
@@ -111,15 +110,15 @@ def _waiting(plan: Plan) -> list[str]:
         return []
     tasks, items = plan.problem.tasks, plan.problem.items
     rows = [("waits", "why")]
-    rows += [
-        (tasks[items[each.item]].name, each.reason) for each in plan.waiting[:_WAITING_SHOWN]
-    ]
+    rows += [(tasks[items[each.item]].name, each.reason) for each in plan.waiting[:_WAITING_SHOWN]]
     more = len(plan.waiting) - _WAITING_SHOWN
     return ["", *table(rows)] + ([f"and {counted(more, 'task')} more"] if more > 0 else [])
 
 
 def _fullness(plan: Plan) -> list[str]:
-    rows = [("type", "there", "reserved", "in use", "cpu", "memory", "bandwidth")]
+    rows: list[tuple[str, ...]] = [
+        ("type", "there", "reserved", "in use", "cpu", "memory", "bandwidth")
+    ]
     for at, kind in enumerate(plan.problem.nodes):
         nodes = [node for node in plan.nodes if node.kind == at]
         loads = [sum(each) for each in zip(*map(plan.load, nodes), strict=True)] or [0, 0, 0]
@@ -144,7 +143,7 @@ def _costs(plan: Plan) -> list[str]:
 
 
 def _priced(cost: float) -> str:
-    return f"{cost:,.2f}" if cost >= 100 else f"{cost:.4f}"  # noqa: PLR2004
+    return f"{cost:,.2f}" if cost >= 100 else f"{cost:.4f}"
 
 
 def _money(cost: float) -> float:
@@ -169,7 +168,11 @@ def forecast_json(crawl: Forecast, nodes: Sequence[NodeType]) -> dict[str, Any]:
             {"server": each.site.server, "pages": round(each.pages), "hours": each.seconds / 3600}
             for each in crawl.due[:_SLOWEST]
         ],
-        "billion_pages": {"processor_hours": hours, "price_per_processor_hour": price, "cost": cost},
+        "billion_pages": {
+            "processor_hours": hours,
+            "price_per_processor_hour": price,
+            "cost": cost,
+        },
     }
 
 
@@ -184,10 +187,16 @@ def forecast_lines(crawl: Forecast, plan: Plan, nodes: Sequence[NodeType]) -> li
     ]
     if measured.guessed:
         rows.append(
-            ("", f"the rate of {counted(measured.guessed, 'server')} is not known: taken to be that of the others")
+            (
+                "",
+                f"the rate of {counted(measured.guessed, 'server')} is not known: taken to be that of the others",
+            )
         )
     rows += [
-        ("wanted", f"{counted(crawl.pages, 'page')} of these servers in {format_duration(crawl.hours * 3600)}"),
+        (
+            "wanted",
+            f"{counted(crawl.pages, 'page')} of these servers in {format_duration(crawl.hours * 3600)}",
+        ),
         ("politeness", _politeness(crawl)),
         *(
             ("done last" if not at else "", _last(each))
@@ -243,9 +252,7 @@ def uncertain_lines(demand: Uncertain, plan: Plan) -> list[str]:
     """Return the ways to reserve, compared."""
     kinds = [kind.name for kind in plan.problem.nodes]
     rows = [("reserve", *kinds, "expected cost")]
-    rows += [
-        (each.name, *map(str, each.reserved), _priced(each.cost)) for each in demand.choices
-    ]
+    rows += [(each.name, *map(str, each.reserved), _priced(each.cost)) for each in demand.choices]
     shares = ", ".join(
         f"{name} {100 * share:.0f} %" for name, share in zip(kinds, demand.quantiles, strict=True)
     )

@@ -35,7 +35,7 @@ def reserved(written: Sequence[str], nodes: Sequence[NodeType]) -> tuple[int, ..
 
 
 def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 12:  # noqa: PLR2004
+    if not text.isascii() or not text.isdigit() or len(text) > 12:
         raise ValueError(f"{text!r} is not a number of nodes: write a whole number, or best")
     return int(text)
 

@@ -111,7 +111,7 @@ class Search:
         chance, bins = self._chance, self._bins
         count = min(2 + int(chance() * (BINS_MAX - 1)), len(bins))
         draws = [int(chance() * len(bins)) for _ in range(3)]
-        first = min(draws, key=self._fullness) if chance() < 0.5 else draws[0]  # noqa: PLR2004
+        first = min(draws, key=self._fullness) if chance() < 0.5 else draws[0]
         chosen = {first: None}
         items = len(bins[first].items)
         while len(chosen) < count:
@@ -147,12 +147,10 @@ class Search:
         chance = self._chance
         noise = 0.6 * chance() ** 2
         w = [each * (0.5 + chance()) for each in self._w]
-        size = {
-            item: _dot(w, self._needs[item]) * (1 + noise * (chance() - 0.5)) for item in items
-        }
+        size = {item: _dot(w, self._needs[item]) * (1 + noise * (chance() - 0.5)) for item in items}
         order = sorted(items, key=size.__getitem__, reverse=True)
         opened = [0] * len(self._kinds)
-        bins = []
+        bins: list[Bin] = []
         while order:
             filled = self._next_bin(order, size, opened)
             if filled is None:
@@ -163,22 +161,24 @@ class Search:
             order = [item for item in order if item not in taken]
         return bins, []
 
-    def _next_bin(
-        self, order: list[int], size: dict[int, float], opened: list[int]
-    ) -> Bin | None:
+    def _next_bin(self, order: list[int], size: dict[int, float], opened: list[int]) -> Bin | None:
         """Fill a bin of each kind, with the largest item first; return the one that holds most for its price."""
         spread = self._chance() ** 2
         best, lowest = None, 0.0
         finish, least = None, 0.0
         for at, kind in enumerate(self._kinds):
             used = self._used[at] + opened[at]
-            if used >= kind.count:
+            if used >= kind.stock:
                 continue
             items = self._fill(kind.size, order)
             if not items:
                 continue
             price = kind.tariff.next(used)
-            score = price / (sum(size[item] for item in items) or 1e-9) * (1 + spread * (self._chance() - 0.5))
+            score = (
+                price
+                / (sum(size[item] for item in items) or 1e-9)
+                * (1 + spread * (self._chance() - 0.5))
+            )
             if best is None or score < lowest:
                 best, lowest = Bin(at, tuple(items)), score
             if len(items) == len(order) and (finish is None or price < least):

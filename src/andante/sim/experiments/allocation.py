@@ -8,7 +8,7 @@ from __future__ import annotations
 from random import Random
 
 from andante.plan.demand import POINTS, lognormal, uncertain
-from andante.plan.model import CPU, NodeType, Plan, Problem, Resources, Task
+from andante.plan.model import CPU, Costs, NodeType, Problem, Resources, Task, costs
 from andante.plan.planner import Method, plan
 from andante.sim.experiments.result import Figure, Result, Series, Table
 
@@ -40,51 +40,50 @@ def problem(seed: int, tasks: int = TASKS) -> Problem:
 
 
 def run(*, seed: int = 1, tasks: int = TASKS) -> Result:
-    """Run the experiment: some seconds of computing."""
+    """Run the experiment: a second of computing."""
     given = problem(seed, tasks)
+    # Of nodes of one type as many are needed however many are reserved: one plan does for all.
     plans = {
-        name: [
-            plan(given, (count,), method=method, chance=Random(f"search {seed}").random)
-            for count in range(NODES + 1)
-        ]
+        name: plan(given, None, method=method, chance=Random(f"search {seed}").random)
         for name, method in METHODS.items()
     }
-    needed = {name: found[0].used[0] for name, found in plans.items()}
-    demand = uncertain(plans["Andante"][0], lognormal(MEAN, DEVIATION))
+    paid = {
+        name: [costs(given, (count,), found.used) for count in range(NODES + 1)]
+        for name, found in plans.items()
+    }
+    demand = uncertain(plans["Andante"], lognormal(MEAN, DEVIATION))
     return Result(
         title="What a crawl costs against the number of nodes reserved (source 4, figure 1)",
         tables=(
-            _costs(plans),
+            _costs(paid),
             Table(
                 "uncertain",
                 ("reserve", "nodes", "expected cost"),
-                tuple((each.name, each.reserved[0], round(each.cost, 2)) for each in demand.choices),
+                tuple(
+                    (each.name, each.reserved[0], round(each.cost, 2)) for each in demand.choices
+                ),
             ),
         ),
-        figures=(_figure(plans["source 4"]),),
+        figures=(_figure(paid["source 4"]),),
         notes=(
             *(
-                f"{name}: {count} nodes are needed; the total is least where {_cheapest(plans[name])} are reserved."
-                for name, count in needed.items()
+                f"{name}: {found.used[0]} nodes are needed; the total is least where {_cheapest(paid[name])} are reserved."
+                for name, found in plans.items()
             ),
-            f"At least, by the bound: {plans['Andante'][needed['Andante']].bound:g} where as many are reserved as are needed.",
+            f"No plan costs less than {plans['Andante'].bound:g}.",
             f"Uncertain demand: lognormal, mean {MEAN:g}, deviation {DEVIATION:g} times the tasks ({POINTS:,} quantiles). Best is the {100 * demand.quantiles[0]:.0f} % quantile of the nodes needed.",
         ),
     )
 
 
-def _cheapest(plans: list[Plan]) -> int:
-    return min(range(len(plans)), key=lambda count: plans[count].costs.total)
+def _cheapest(paid: list[Costs]) -> int:
+    return min(range(len(paid)), key=lambda count: paid[count].total)
 
 
-def _costs(plans: dict[str, list[Plan]]) -> Table:
-    rows = tuple(
-        (
-            name,
-            count,
-            *(round(cost, 2) for cost in (*found.costs, found.costs.total)),
-        )
-        for name, each in plans.items()
+def _costs(paid: dict[str, list[Costs]]) -> Table:
+    rows: tuple[tuple[str | float, ...], ...] = tuple(
+        (name, count, *(round(cost, 2) for cost in (*found, found.total)))
+        for name, each in paid.items()
         for count, found in enumerate(each)
     )
     return Table(
@@ -92,13 +91,13 @@ def _costs(plans: dict[str, list[Plan]]) -> Table:
     )
 
 
-def _figure(plans: list[Plan]) -> Figure:
-    x = tuple(map(float, range(len(plans))))
+def _figure(paid: list[Costs]) -> Figure:
+    x = tuple(map(float, range(len(paid))))
     lines = {
-        "total": [found.costs.total for found in plans],
-        "reservation": [found.costs.reservation for found in plans],
-        "usage": [found.costs.usage for found in plans],
-        "additional": [found.costs.additional for found in plans],
+        "total": [found.total for found in paid],
+        "reservation": [found.reservation for found in paid],
+        "usage": [found.usage for found in paid],
+        "additional": [found.additional for found in paid],
     }
     return Figure(
         "costs",
