@@ -27,7 +27,7 @@ from andante.plan.model import Resources
 from andante.plan.packing import Kind
 
 NODES_MAX = 300
-"""Linear programmes that are solved, at most."""
+"""Linear programmes that are solved, at most; ten times as many to raise a bound that is known."""
 
 _PRICING_STEPS = 80
 _PRICING_SAMPLE = 250
@@ -69,12 +69,19 @@ def rounding(kinds: Sequence[Kind]) -> Callable[[float], float]:
     return lambda cost: cost if cost == inf else step * ceil(cost / step - _CLEAR)
 
 
-def lower_bound(needs: Sequence[Resources], kinds: Sequence[Kind]) -> float:
-    """Return what any packing of all items costs an hour, at least; infinite if there cannot be one."""
+def lower_bound(
+    needs: Sequence[Resources], kinds: Sequence[Kind], *, at_least: float = 0.0
+) -> float:
+    """Return what any packing of all items costs an hour, at least; infinite if there cannot be one.
+
+    Where it is known that none costs less than ``at_least``, that is one row more: so it is raised to what whole nodes can cost.
+    """
     there = groups(kinds)
     if not needs or not there:
         return inf if needs else 0.0
-    rows = _rows(needs, kinds)
+    rows = [[row[group.kind] for group in there] for row in _rows(needs, kinds)]
+    if at_least > 0:
+        rows.append([group.price / at_least for group in there])
     rounded = rounding(kinds)
     low, high = [0] * len(there), [group.stock for group in there]
     cost, counts = _relaxed(rows, there, low, high)
@@ -83,7 +90,7 @@ def lower_bound(needs: Sequence[Resources], kinds: Sequence[Kind]) -> float:
     while heap[0][0] < inf:
         cost, _, counts, low, high = heap[0]
         at = max(range(len(there)), key=lambda each: _fraction(counts[each]))
-        if _fraction(counts[at]) < _CLEAR or done >= NODES_MAX:
+        if _fraction(counts[at]) < _CLEAR or done >= (NODES_MAX * 10 if at_least else NODES_MAX):
             return cost
         heapq.heappop(heap)
         for is_up in (False, True):
@@ -239,19 +246,18 @@ def _raised(shares: Sequence[float], asked: Sequence[float], rate: float) -> lis
 
 
 def _relaxed(
-    rows: Sequence[Row], there: Sequence[Group], low: Sequence[int], high: Sequence[int]
+    rows: Sequence[Sequence[float]], there: Sequence[Group], low: Sequence[int], high: Sequence[int]
 ) -> tuple[float, list[float]]:
     """Return the least cost of fractions of nodes between two bounds, and their numbers.
 
     The dual is: find y, m >= 0 of greatest (b y - (high - low) m), so that for each group (sum of row coefficients x y) - m <= price; where b is what the
     nodes up to ``low`` leave of each row. Without y and m all is within bounds, as no price is below 0: so the simplex method can begin there.
     """
-    columns = [[row[group.kind] for group in there] for row in rows]
-    left = [1 - sum(a * n for a, n in zip(column, low, strict=True)) for column in columns]
+    left = [1 - sum(a * n for a, n in zip(row, low, strict=True)) for row in rows]
     size = len(there)
     # One row for each group: y, m, slack, price; the last row is the aim.
     table = [
-        [column[at] for column in columns]
+        [row[at] for row in rows]
         + [-1.0 if at == other else 0.0 for other in range(size)]
         + [1.0 if at == other else 0.0 for other in range(size)]
         + [there[at].price]

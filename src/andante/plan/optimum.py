@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from andante.plan.bound import groups
+from andante.plan.bound import groups, lower_bound
 from andante.plan.model import Resources
 from andante.plan.packing import Bin, Kind, Packing
 
@@ -82,7 +82,7 @@ def optimum(
             break
         if rounded(bound) >= rounded(cost * (1 - _EXCESS)):
             break  # more patterns would not raise the bound to another cost
-    bound = rounded(bound)
+    bound = max(rounded(bound), lower_bound(needs, kinds, at_least=bound * (1 - _EXCESS)))
     best = start
     if start.cost(kinds) > bound * (1 + _EXCESS) and (left := seconds_left()) > 0:
         best = min(start, programme.whole(left) or start, key=lambda each: each.rank(kinds))
