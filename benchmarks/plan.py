@@ -72,7 +72,7 @@ def compared(problem: Problem, seconds: float) -> tuple[float, float, float]:
     end = time.monotonic() + seconds
     found = best(ours, is_reserved_best=True, seconds_left=lambda: end - time.monotonic())
     least = found.costs.total
-    return ours.costs.total / least - 1, source.costs.total / least - 1, found.gap
+    return ours.costs.total / least - 1, source.costs.total / least - 1, max(0.0, found.gap)
 
 
 def timed(problem: Problem, method: str) -> tuple[float, Plan]:

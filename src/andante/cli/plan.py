@@ -73,7 +73,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=_hours,
         help="how long the crawl runs [default: the file's, or 1]",
     )
-    job = parser.add_argument_group("tasks measured from a crawl")
+    _add_job(parser.add_argument_group("tasks measured from a crawl"))
+    _add_output(parser.add_argument_group("output"))
+    parser.set_defaults(run=run)
+
+
+def _add_job(job: argparse._ArgumentGroup) -> None:
     job.add_argument(
         "--from-job",
         type=Path,
@@ -86,7 +91,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=_count,
         help="pages to fetch from these sites [default: as many as the job knows URLs]",
     )
-    out = parser.add_argument_group("output")
+
+
+def _add_output(out: argparse._ArgumentGroup) -> None:
     out.add_argument("--json", action="store_true", help="print the plan as JSON")
     out.add_argument(
         "--owners",
@@ -115,7 +122,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="HOST:PORT",
         help="membership of the cluster; empty for none [default: zookeeper:2181]",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -25,8 +25,11 @@ METHODS: tuple[Method, ...] = get_args(Method)
 STEPS = 2_000
 """Steps of a search."""
 
-RESTARTS = 3
+RESTARTS = 2
 """Searches, where there are few items; the best one counts."""
+
+MIXES = 4
+"""Searches after these, of half as many steps, each with only the kinds that one of the first packings uses."""
 
 MANY = 1_000
 """From so many items on there is one search, of `STEPS_MANY` steps, and fewer packings to begin with."""
@@ -121,19 +124,37 @@ def _searched(
     chance: Callable[[], float],
 ) -> Packing:
     is_large = len(needs) > MANY
-    start = min(
-        (_matched(needs, kinds, reserved), *_decreasing(needs, kinds, is_large=is_large)),
-        key=lambda each: each.rank(kinds),
-    )
+    starts = [_matched(needs, kinds, reserved), *_decreasing(needs, kinds, is_large=is_large)]
+    starts.sort(key=lambda each: each.rank(kinds))
     enough = lower_bound(needs, kinds)
-    best = start
-    for _ in range(1 if is_large else RESTARTS):
-        search = Search(needs, kinds, start, chance)
-        search.run(STEPS_MANY if is_large else STEPS, enough=enough)
-        best = min(best, search.best, key=lambda each: each.rank(kinds))
-        if not best.waiting and best.cost(kinds) <= enough + 1e-9:
+    best = starts[0]
+
+    def search(start: Packing, among: list[Kind], steps: int) -> bool:
+        """Search; tell whether there is nothing left to better."""
+        nonlocal best
+        found = Search(needs, among, start, chance)
+        found.run(steps, enough=enough)
+        best = min(best, found.best, key=lambda each: each.rank(kinds))
+        return not best.waiting and best.cost(kinds) <= enough + 1e-9
+
+    if is_large:
+        search(best, kinds, STEPS_MANY)
+        return best
+    mixes: dict[tuple[int, ...], Packing] = {}
+    for each in starts:
+        mixes.setdefault(tuple(sorted({bin_.kind for bin_ in each.bins})), each)
+    for _ in range(RESTARTS):
+        if search(starts[0], kinds, STEPS):
+            return best
+    for mix, start in list(mixes.items())[:MIXES]:
+        if search(start, _only(kinds, mix), STEPS // 2):
             break
     return best
+
+
+def _only(kinds: list[Kind], mix: tuple[int, ...]) -> list[Kind]:
+    """Return the kinds, with nothing there of those that are not in a mix."""
+    return [kind if at in mix else kind._replace(stock=0) for at, kind in enumerate(kinds)]
 
 
 def _decreasing(needs: list[Resources], kinds: list[Kind], *, is_large: bool) -> list[Packing]:
