@@ -96,15 +96,6 @@ def format_size(count: float) -> str:
     return f"{count:.1f} TB"
 
 
-def format_bandwidth(bits: float) -> str:
-    """Return bits a second in words: ``1.2 Mbit/s``."""
-    for unit in ("bit/s", "kbit/s", "Mbit/s"):
-        if bits < 1000:
-            return f"{bits:.3g} {unit}"
-        bits /= 1000
-    return f"{bits:.3g} Gbit/s"
-
-
 def format_duration(seconds: float) -> str:
     """Return seconds in words: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``, ``3 d 4 h``."""
     if seconds < 10:
