@@ -7,7 +7,7 @@ import csv
 import sys
 from pathlib import Path
 
-from andante.sim.experiments import backoff, limit, pid, policies, protocol
+from andante.sim.experiments import backoff, cluster, limit, pid, policies, protocol
 from andante.sim.experiments.result import Figure, Result, Table
 
 EXPERIMENTS = {
@@ -16,6 +16,7 @@ EXPERIMENTS = {
     "backoff": "servers that refuse: ours, and others",
     "protocol": "HTTP/1.0, persistent and pipelined connections, and how many (source 5; two or three minutes)",
     "policies": "which server next: source 5's policies, and an upper bound (a quarter of an hour)",
+    "cluster": "three nodes and what their words to each other cost: source 3's experiments (ten minutes)",
 }
 
 _RUN = {
@@ -24,6 +25,7 @@ _RUN = {
     "backoff": backoff.run,
     "protocol": protocol.run,
     "policies": policies.run,
+    "cluster": cluster.run,
 }
 
 _LINES = ("-", "--", "-.", ":")

@@ -155,7 +155,7 @@ class Handover:
             if number >= length:
                 self._frontier.admit(grant.server, links)
         self._read[grant.server] = length
-        self._outbox.say(Heard(grant.server, length))
+        self._outbox.acknowledge([Heard(grant.server, length)])
         self._state.wake()
 
     def _arrive(self, grant: Grant, waiting: dict[bytes, tuple[Link, int]]) -> None:
@@ -198,6 +198,7 @@ class Handover:
 
     def mail(self, letters: Iterable[Mail], epoch: int) -> None:
         """Queue what other nodes have found for the node's servers."""
+        heard = []
         for letter in letters:
             key, length = letter.server, letter.start + len(letter.entries)
             if key in self._reading:
@@ -209,7 +210,8 @@ class Handover:
                         self._frontier.admit(key, (pair for _, pair in _links(key, entry)))
             if length > read:
                 self._read[key] = length
-                self._outbox.say(Heard(key, length))
+                heard.append(Heard(key, length))
+        self._outbox.acknowledge(heard)
 
     # What a server needs besides
 

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 import msgspec
 
 from andante import url as urls
+from andante.cluster.balance import RULES
 from andante.cluster.exchange import ClusterError
 from andante.crawl.changes import decisive
 from andante.crawl.peer import LEASE_JUDGED, Cluster
@@ -50,6 +51,7 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
         store=store,
         members=members,
         node=settings.node or socket.gethostname(),
+        balance=RULES[settings.balance](),
         config=_config(settings),
     )
 

@@ -229,6 +229,8 @@ class Peer:
         """Wait for the next heart-beat, or until there is something to say and little to do."""
         period = self._state.settings.heartbeat
         while self._state.now() < began + period:
+            if self._outbox.is_behind and not self._trouble:
+                return
             await asyncio.sleep(period / _STEPS)
             self._handover.see_to_leaving()
             if self._outbox and self._frontier.queued < self._enough():
