@@ -7,13 +7,6 @@ import sys
 
 import pytest
 
-from andante.cluster.exchange import Ended, Heard
-from andante.cluster.frontier import SharedFrontier
-from andante.cluster.lease import Lease
-from andante.crawl.handover import Handover
-from andante.crawl.peer import Peer
-from andante.crawl.state import State
-from andante.flow import Pace
 from andante.sim.faults import KINDS
 from andante.sim.trial import attempt, draw_trial
 

@@ -100,7 +100,10 @@ def _try_cluster(arguments: argparse.Namespace) -> int:
         (arguments.file is not None, "FILE: --cluster makes its own webs: leave it out"),
         (arguments.json, "--json: it is of no use with --cluster"),
         (count < 1, f"--seeds: {count} is not 1 or more"),
-        (nodes is not None and not 1 <= nodes <= NODES_MAX, f"--nodes: {nodes} is not 1 to {NODES_MAX}"),
+        (
+            nodes is not None and not 1 <= nodes <= NODES_MAX,
+            f"--nodes: {nodes} is not 1 to {NODES_MAX}",
+        ),
     ):
         if wrong:
             raise SettingsError(what)
@@ -114,7 +117,9 @@ def _try_cluster(arguments: argparse.Namespace) -> int:
                 failed.append(seed)
                 file = Path(f"andante-cluster-{seed}.trace")
                 file.write_bytes(tried.trace)
-                again = f"andante simulate --cluster --seed {seed}" + (f" --nodes {nodes}" if nodes else "")
+                again = f"andante simulate --cluster --seed {seed}" + (
+                    f" --nodes {nodes}" if nodes else ""
+                )
                 print(f"  all that happened is in {file}; to have it again: {again}")
     except KeyboardInterrupt:
         print("andante: interrupted", file=sys.stderr)

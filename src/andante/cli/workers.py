@@ -68,7 +68,7 @@ def run(
     names = [f"w{number}" for number in range(1, count + 1)]
     with _redis(job / "redis", redis) as url:
         processes = [
-            subprocess.Popen([*_command(arguments), *_own(name, job, outputs, url)])
+            subprocess.Popen([*_command(arguments), *_own(name, job, outputs, url)])  # noqa: S603  # this program
             for name in names
         ]
         with _passed_on(processes):
@@ -150,7 +150,7 @@ def _redis(folder: Path, url: str | None) -> Iterator[str]:
     port = _free_port()
     (folder / "redis.conf").write_text(_CONF.format(port=port, folder=folder.absolute()))
     with (folder / "redis.log").open("ab") as log:
-        server = subprocess.Popen(
+        server = subprocess.Popen(  # noqa: S603  # found in the path
             [program, "redis.conf"], cwd=folder, stdout=log, stderr=log, start_new_session=True
         )
     try:

@@ -110,7 +110,7 @@ class Memory:
         match part:
             case Ended():
                 log.entries.append(Entry(epoch, part.fingerprints))
-                log.waiting -= len(part.fingerprints) // WIDTH
+                log.waiting = max(0, log.waiting - len(part.fingerprints) // WIDTH)
             case Keep():
                 log.state, log.kept_at = part.state, self.clock()
             case Give():
@@ -125,8 +125,8 @@ class Memory:
         for fingerprint in unpack(part.fingerprints):
             fresh.append(fingerprint not in self.seen)
             self.seen.add(fingerprint)
-        state, aged = b"", 0.0
         taken = log.owner == POOL and part.takes and self.settled and part.server not in self.pool
+        state, aged = b"", 0.0
         if taken:
             log.owner = epoch
             state, aged = log.state, self._aged(log)
@@ -210,8 +210,6 @@ class Memory:
             self.gifts.setdefault(to, {})[server] = None
         elif log.waiting:
             self.pool[server] = None
-        else:
-            log.entries = []
 
     def answer(self, report: Report, epoch: int) -> Answer:
         """Answer a report, once for each number."""

@@ -7,7 +7,7 @@ has it.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 
 import msgspec
@@ -64,6 +64,7 @@ class Outbox:
         self._number = 0
         self._ending: list[Kept] = []
         self._later: list[Kept] | None = None
+        self._linked: Counter[str] = Counter()
         self.waiting = 0
         """Links that wait to be heard."""
 
@@ -77,7 +78,7 @@ class Outbox:
 
     def restore(self, number: int, part: Part) -> None:
         """Add a part that an earlier life of the node has left."""
-        self._parts.append(Kept(number, part))
+        self._append(Kept(number, part))
         self._last = self._stored = number
 
     # What there is to say
@@ -96,10 +97,7 @@ class Outbox:
 
     def has_links(self, server: str) -> bool:
         """Tell whether links of a server wait to be heard."""
-        return server in self._found or any(
-            isinstance(kept.part, Links) and kept.part.server == server
-            for kept in (*self._said, *self._parts, *(self._later or ()))
-        )
+        return server in self._found or server in self._linked
 
     def say(self, part: Part) -> None:
         """Add a part, behind all links found so far."""
@@ -150,10 +148,20 @@ class Outbox:
         self._append(Kept(self._last, part, max(len(links), 1), links, grades))
 
     def _append(self, kept: Kept) -> None:
+        if isinstance(kept.part, Links):
+            self._linked[kept.part.server] += 1
         if self._later is None:
             self._parts.append(kept)
         else:
             self._later.append(kept)
+
+    def _done_with(self, kept: Kept) -> None:
+        self.waiting -= len(kept.links)
+        if isinstance(kept.part, Links):
+            server = kept.part.server
+            self._linked[server] -= 1
+            if not self._linked[server]:
+                del self._linked[server]
 
     # Saying it
 
@@ -174,7 +182,7 @@ class Outbox:
         """The report was answered; return its parts with their answers."""
         heard = list(zip(self._said, answers, strict=True))
         for kept in self._said:
-            self.waiting -= len(kept.links)
+            self._done_with(kept)
             if kept.number <= self._stored:
                 self._heard.append(kept.number)
         self._said = []
@@ -194,7 +202,8 @@ class Outbox:
         dropped = [kept for kept in (*self._parts, *self._ending) if isinstance(kept.part, kind)]
         self._parts = deque(kept for kept in self._parts if not isinstance(kept.part, kind))
         self._ending = [kept for kept in self._ending if not isinstance(kept.part, kind)]
-        self.waiting -= sum(len(kept.links) for kept in dropped)
+        for kept in dropped:
+            self._done_with(kept)
         self._heard += [kept.number for kept in dropped if kept.number <= self._stored]
         return [kept.part for kept in dropped]
 

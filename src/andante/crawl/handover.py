@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -116,6 +116,15 @@ class Handover:
             else:
                 self._state.forget(server)
 
+    def restart(self) -> None:
+        """The store has lost its data: what was on its way in or out is not any more, and logs begin anew."""
+        self.close()
+        self._reading.clear()
+        self.arriving = 0
+        self._read.clear()
+        self._packed.clear()
+        self._gone.clear()
+
     # In
 
     def open(self, grants: Iterable[Grant]) -> None:
@@ -193,6 +202,9 @@ class Handover:
             self._reading[key].append((answer.length - 1, links))
         elif answer.length <= self._read.get(key, 0):
             return  # the log was read meanwhile, and had them
+        elif answer.taken and answer.state:
+            grant = Grant(key, 0, answer.state, answer.aged)
+            self._arrive(grant, dict(_by_fingerprint(key, links)))
         elif answer.taken or key in self._frontier.servers:
             self._frontier.admit(key, links)  # else the log, which has them, is still to be read
 
@@ -347,12 +359,15 @@ def _unpack(data: bytes) -> list[tuple[Link, int]]:
     return list(zip(links, grades, strict=True))
 
 
+def _by_fingerprint(
+    server: str, pairs: Iterable[tuple[Link, int]]
+) -> Iterator[tuple[bytes, tuple[Link, int]]]:
+    return ((urls.fingerprint(server + pair[0].target), pair) for pair in pairs)
+
+
 def _links(server: str, entry: Entry) -> list[tuple[bytes, tuple[Link, int]]]:
     """Return the links of an entry that count, by fingerprint."""
     pairs = _unpack(entry.entry)
     fresh = entry.fresh or b"\1" * len(pairs)
-    return [
-        (urls.fingerprint(server + pair[0].target), pair)
-        for pair, counts in zip(pairs, fresh, strict=True)
-        if counts
-    ]
+    counting = [pair for pair, counts in zip(pairs, fresh, strict=True) if counts]
+    return list(_by_fingerprint(server, counting))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import msgspec
 
@@ -13,7 +14,7 @@ from andante.cluster.balance import RULES
 from andante.cluster.exchange import ClusterError
 from andante.crawl.changes import decisive
 from andante.crawl.peer import LEASE_JUDGED, Cluster
-from andante.crawl.settings import Settings
+from andante.crawl.settings import Settings, SettingsError
 
 _SHARED = ("rate", "delay", "per_server", "total_rate", "max_pages", "policy", "ignore_robots")
 """Settings that must be the same for all nodes, besides those that decide what is found: politeness and limits hold for the crawl."""
@@ -26,8 +27,8 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
         ClusterError: it cannot be, in one line.
     """
     try:
-        from andante.cluster.redis import RedisStore
-        from andante.cluster.zookeeper import ZooKeeper
+        from andante.cluster.redis import RedisStore  # noqa: PLC0415  # an extra
+        from andante.cluster.zookeeper import ZooKeeper  # noqa: PLC0415
     except ImportError as error:
         raise ClusterError(
             f"--cluster needs {error.name}; install it with: pip install 'andante[cluster]'"
@@ -53,6 +54,7 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
         node=settings.node or socket.gethostname(),
         balance=RULES[settings.balance](),
         config=_config(settings),
+        owners=_owners(settings.owners),
     )
 
 
@@ -65,6 +67,21 @@ def _name(seeds: list[str]) -> str:
     if not seeds:
         raise ClusterError("no seeds: give at least one URL, or --crawl-name")
     return urls.host(seeds[0]).replace(":", "_").strip("[]")
+
+
+def _owners(path: Path | None) -> dict[str, str]:
+    """Read which node has which servers at first; return the node of each server."""
+    if path is None:
+        return {}
+    try:
+        planned = msgspec.json.decode(path.read_bytes(), type=dict[str, list[str]])
+    except OSError as error:
+        raise SettingsError(f"owners: cannot read {path}: {error.strerror}") from None
+    except msgspec.MsgspecError as error:
+        raise SettingsError(
+            f'owners: {path} is not of the form {{"node": ["https://host", ...]}}: {error}'
+        ) from None
+    return {server: node for node, servers in planned.items() for server in servers}
 
 
 def _config(settings: Settings) -> bytes:

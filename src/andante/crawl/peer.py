@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -86,6 +86,7 @@ class Cluster:
         node: name of this node.
         balance: how work is shared; by `Vessels` unless given.
         config: what must be the same for all nodes.
+        owners: which node has a server at first, as planned.
         busy: gives the seconds for which the processor has worked for this node.
     """
 
@@ -94,6 +95,7 @@ class Cluster:
     members: Members | None = None
     balance: Balance = field(default_factory=Vessels)
     config: bytes = b""
+    owners: Mapping[str, str] = field(default_factory=dict)
     busy: Callable[[], float] = time.process_time
 
 
@@ -128,6 +130,7 @@ class Peer:
         self._packed: list[tuple[str, int, bytes]] = []
         self._rewritten: list[Rewrite] = []
         self._settled = True
+        self._has_share = settings.total_rate == inf
         self._trouble = ""
         state.may_send = self.may_send
         state.seed_has_moved = lambda seed: self._do(("tell", seed), self._spread(seed))
@@ -154,6 +157,7 @@ class Peer:
         """Tell whether the node's servers are its own at this moment, and there is room for what is found."""
         return (
             self._lease.holds(self._state.now())
+            and self._has_share
             and self._outbox.waiting < self._state.settings.max_unheard
         )
 
@@ -235,6 +239,8 @@ class Peer:
             self._handover.see_to_leaving()
             if self._outbox and self._frontier.queued < self._enough():
                 return
+            if self._totals is not None and not self._totals.waiting:
+                return  # all may be done
 
     def _enough(self) -> float:
         """Return how many URLs are enough until the next heart-beat."""
@@ -335,7 +341,11 @@ class Peer:
         """Take what a part of a report was answered."""
         part = kept.part
         if isinstance(answer, Marked):
-            self._handover.marked(kept, answer, self._epoch)
+            planned = self._planned(part.server) if answer.taken else None  # type: ignore[union-attr]
+            if planned is None:
+                self._handover.marked(kept, answer, self._epoch)
+            else:
+                self._outbox.say(Give(part.server, planned))  # type: ignore[union-attr]
         elif isinstance(part, Take):
             self._is_taking = False
             assert isinstance(answer, list)
@@ -346,6 +356,12 @@ class Peer:
             self._handover.was_rewritten(part)
         elif isinstance(part, Own | Ended) and not answer:
             self._handover.lose(part.server)
+
+    def _planned(self, server: str) -> int | None:
+        """Return the other node that is to have a server at first, if it is there."""
+        name = self._cluster.owners.get(server)
+        others = (node for node in self._nodes.values() if node.epoch != self._epoch)
+        return next((node.epoch for node in others if node.name == name), None)
 
     def _look_at(self, answer: Answer, now: float) -> None:
         """See who is there, who is not, and whether all is done."""
@@ -429,13 +445,13 @@ class Peer:
             self._outbox.say(Take(move.take))
 
     def _share(self, beats: dict[int, Beat]) -> None:
-        """Keep to this node's part of a total rate: an equal one, once all nodes know of each other."""
-        total = self._state.settings.total_rate
-        if total == inf:
-            return
-        others = set(self._nodes) - {self._epoch}
-        if all(each in beats and self._epoch in beats[each].seen for each in others):
-            self._state.total.change(total / (len(others) + 1), self._state.now())
+        """Keep to this node's part of a total rate, an equal one: less at once when there are more nodes, more when all others know of each other."""
+        total, others = self._state.settings.total_rate, set(self._nodes) - {self._epoch}
+        part = total / (len(others) + 1)
+        is_known = all(each in beats and self._epoch in beats[each].seen for each in others)
+        if total < inf and (is_known or (self._has_share and part < self._state.total.set_point)):
+            self._has_share = True
+            self._state.total.change(part, self._state.now())
 
     def _allow(self, beats: dict[int, Beat]) -> None:
         """Keep to this node's part of what is left of the most pages; nodes that speak at one moment may pass it by a few."""
@@ -507,6 +523,7 @@ class Peer:
         self._emit("cluster.lost", "the store has lost its data; it is told what this node holds")
         self._outbox.restart()
         self._set_aside_ended()
+        self._handover.restart()
         await self._begin_anew()
         if not self._settled:
             self._say_all()
@@ -539,7 +556,8 @@ class Peer:
             say(self._handover.rewrite(server))
         for address in self._frontier.addresses:
             say(Own(ADDRESS + address))
-        for fingerprints in self._state.job.known():
+        ended = self._frontier.ended().values()  # they wait for a commit, and at the store no more
+        for fingerprints in (*map(bytes, ended), *self._state.job.known()):
             say(Known(fingerprints))
         self._do("settle", self._settle())
 

@@ -177,6 +177,11 @@ class Settings:
         default=None,
         group="Who",
     )
+    owners: Path | None = _setting(
+        "JSON file of andante plan --owners: which node has which servers at first",
+        default=None,
+        group="Who",
+    )
     heartbeat: float = _setting(
         "Time from one word to the other nodes to the next",
         default=1.0,
@@ -190,8 +195,8 @@ class Settings:
         group="Who",
     )
     seen: Literal["bloom", "exact"] = _setting(
-        "How a cluster remembers URLs: bloom takes 6 to 10 bytes each, and may lose a page; exact loses none",
-        default="bloom",
+        "How a cluster remembers URLs: exact, or by a Bloom filter, which may take a new one for known",
+        default="exact",
         group="Who",
     )
     false_positives: float = _setting(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from math import floor, log2
+from typing import Self
 
 import msgspec
 
@@ -48,37 +49,47 @@ def worth(grade: int) -> float:
     return _WORTH[grade]
 
 
-class Mixed(msgspec.Struct, eq=False, gc=False):
+class Mixed(Block, eq=False, gc=False):
     """The first URLs of a server, in one block whatever their grades."""
 
-    block: Block
-    waiting: bytes = b""
+    waiting_grades: bytes = b""
     """Their grades; 0 for those that wait no longer."""
+
+    @classmethod
+    def of(cls, block: Block) -> Self:
+        """Return a block from the store as one of these."""
+        waiting = (
+            0 if block.done >> index & 1 else grade for index, grade in enumerate(block.grades)
+        )
+        mixed = cls.from_disk(block.number, grades=block.grades, size=block.size, done=block.done)
+        mixed.waiting_grades = bytes(waiting)
+        return mixed
 
     @property
     def is_open(self) -> bool:
         """It takes more."""
-        return len(self.waiting) < MIXED
+        return len(self.waiting_grades) < MIXED
 
-    def append(self, link: Link, grade: int) -> None:
+    def add(self, link: Link, grade: int) -> None:
         """Add a URL."""
-        self.block.append(link)
-        grades = self.block.grades + bytes((grade,))
+        self.append(link)
+        grades = self.grades + bytes((grade,))
         # One object while none has been taken: most servers wait long for their first visit.
-        self.waiting = (
-            grades if self.waiting == self.block.grades else self.waiting + bytes((grade,))
+        self.waiting_grades = (
+            grades if self.waiting_grades == self.grades else self.waiting_grades + bytes((grade,))
         )
-        self.block.grades = grades
+        self.grades = grades
 
     def set(self, index: int, grade: int) -> None:
         """Change the grade under which a URL waits; 0: it does so no more."""
-        self.waiting = self.waiting[:index] + bytes((grade,)) + self.waiting[index + 1 :]
+        waiting = self.waiting_grades
+        self.waiting_grades = waiting[:index] + bytes((grade,)) + waiting[index + 1 :]
 
     def take(self, best: int, read: Read) -> tuple[Block, int, Link]:
         """Take the first URL of a grade."""
-        index = self.waiting.index(best)
+        index = self.waiting_grades.index(best)
         self.set(index, 0)
-        return self.block, index, self.block.load(read)[index]
+        return self, index, self.load(read)[index]
 
 
 class Chain(msgspec.Struct, eq=False, gc=False):
@@ -216,7 +227,7 @@ class UrlQueue:
 
     def worth(self, count: int) -> float:
         """Return what its best URLs, at most ``count``, are worth together."""
-        grades = self._mixed.waiting if self._mixed else b""
+        grades = self._mixed.waiting_grades if self._mixed else b""
         if self.retries:
             _, _, index, block, _, _ = self.retries[0]
             grades += bytes((block.grade(index),))
@@ -233,7 +244,7 @@ class UrlQueue:
     def waiting(self, read: Read) -> Iterator[tuple[Link, int]]:
         """Return the URLs that wait, with their grades; in no order."""
         if self._mixed is not None:
-            for link, each in zip(self._mixed.block.peek(read), self._mixed.waiting, strict=True):
+            for link, each in zip(self._mixed.peek(read), self._mixed.waiting_grades, strict=True):
                 if each:
                     yield link, each
         chain = self._chains
@@ -247,7 +258,7 @@ class UrlQueue:
     def blocks(self) -> Iterator[Block]:
         """Return all blocks in which URLs wait, some perhaps more than once."""
         if self._mixed is not None:
-            yield self._mixed.block
+            yield self._mixed
         chain = self._chains
         while chain is not None:
             block = chain.first
@@ -265,26 +276,23 @@ class UrlQueue:
         """Queue a URL; return its block. ``number`` gives a new block its number."""
         self.queued += 1
         if self._mixed is None and self._chains is None:
-            self._mixed = Mixed(Block(number()))
+            self._mixed = Mixed(number())
         if self._mixed is not None and self._mixed.is_open:
-            self._mixed.append(link, grade)
-            return self._mixed.block
+            self._mixed.add(link, grade)
+            return self._mixed
         return self._chain(grade).append(link, number)
 
     def restore(self, block: Block) -> int:
         """Take over a block from the store; return how many of its URLs wait."""
-        waiting = [
-            0 if block.done >> index & 1 else each for index, each in enumerate(block.grades)
-        ]
         if len(block.grades) == 1:
             chain = self._chain(block.grades[0])
             chain.put(block)
             chain.waiting += block.waiting
         elif self._mixed is None:
-            self._mixed = Mixed(block, bytes(waiting))
+            self._mixed = Mixed.of(block)
         else:
-            for index, each in enumerate(waiting):
-                if each:
+            for index, each in enumerate(block.grades):
+                if not block.done >> index & 1:
                     self._chain(each).move_in(block, index)
         self.queued += block.waiting
         return block.waiting
@@ -292,7 +300,7 @@ class UrlQueue:
     def move(self, block: Block, index: int, *, old: int, new: int) -> None:
         """Let a URL that waits under one grade wait under another."""
         mixed = self._mixed
-        if mixed is not None and block is mixed.block and mixed.waiting[index]:
+        if mixed is not None and block is mixed and mixed.waiting_grades[index]:
             mixed.set(index, new)
         else:
             self._chain(old).move_out(block, index)
@@ -313,7 +321,7 @@ class UrlQueue:
             self._chains = chain.next
         while chain is not None and not chain.waiting:
             chain = chain.next
-        best = max(self._mixed.waiting, default=0) if self._mixed else 0
+        best = max(self._mixed.waiting_grades, default=0) if self._mixed else 0
         if self._mixed and not best and not self._mixed.is_open:
             self._mixed = None
         if self._mixed and best and (chain is None or best >= chain.grade):
@@ -336,7 +344,7 @@ class UrlQueue:
 
     def close(self, block: Block) -> None:
         """All URLs of a block have ended: it takes no more."""
-        if self._mixed is not None and block is self._mixed.block:
+        if block is self._mixed:
             self._mixed = None
         chain = self._chains
         while chain is not None:

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import msgspec
 
+from andante import url as urls
 from andante.cluster.memory import Memory
+from andante.cluster.packing import unpack
 from andante.crawl.settings import Settings
-from andante.frontier.seen import WIDTH
+from andante.frontier.seen import unpack as fingerprints
 from andante.sim.watch import Request, Watch, pages
+from andante.sim.web import Web
 
 _EPSILON = 1e-6
 """Seconds: more than times may be off by rounding."""
@@ -55,7 +58,7 @@ def check(
     watch: Watch,
     settings: Settings,
     *,
-    wanted: Iterable[str],
+    web: Web,
     outputs: Sequence[Path],
     crawl_delay: float,
     quiet: bool,
@@ -66,7 +69,7 @@ def check(
     Args:
         watch: what was seen.
         settings: of the nodes.
-        wanted: URLs of all pages that can be reached.
+        web: that was crawled: all its pages can be reached.
         outputs: of all nodes.
         crawl_delay: that all servers ask for.
         quiet: nothing went wrong.
@@ -74,7 +77,7 @@ def check(
     """
     found = Counter(pages(outputs))
     again = refetched(watch.requests)
-    problems = [*watch.problems, *lost(set(wanted), found)]
+    problems = [*watch.problems, *lost(web, found, watch.at_risk)]
     for requests in by_server(watch.requests).values():
         problems += crowds(requests, settings)
         problems += haste(requests, settings)
@@ -85,7 +88,9 @@ def check(
     if watch.memory.totals.waiting:
         problems.append(f"{watch.memory.totals.waiting} URLs wait at the end, by the store")
     if quiet:
-        problems += [f"{url} is {count} times in the outputs" for url, count in found.items() if count > 1]
+        problems += [
+            f"{url} is {count} times in the outputs" for url, count in found.items() if count > 1
+        ]
     return Verdict(
         problems=problems,
         pages=len(found),
@@ -149,12 +154,17 @@ def _hasty(later: Request, earlier: Request, what: str, least: float) -> str:
     return f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} {what} by {earlier.life.name}: {least:g} s is least"
 
 
-def lost(wanted: set[str], found: Counter[str]) -> Iterator[str]:
-    """Every page is in some output, and nothing else is."""
-    if missing := sorted(wanted - found.keys()):
-        yield f"{len(missing)} pages are lost, such as {missing[0]}"
-    if strange := sorted(found.keys() - wanted):
-        yield f"{len(strange)} pages are none of the web's, such as {strange[0]}"
+def lost(web: Web, found: Counter[str], at_risk: set[str]) -> Iterator[str]:
+    """Every page is in some output, and nothing else is. Where the store has lost its data, what it alone had may be missing, and what only that leads to."""
+    wanted = set(web.urls())
+    missing = wanted - found.keys()
+    if at_risk:
+        led_to = {link for url in found for link in web.links(url)}
+        missing = {url for url in missing & led_to if url[: url.index("/", 8)] not in at_risk}
+    if missing:
+        yield f"{len(missing)} pages are lost, such as {min(missing)}"
+    if strange := found.keys() - wanted:
+        yield f"{len(strange)} pages are none of the web's, such as {min(strange)}"
 
 
 def refetched(requests: Sequence[Request]) -> list[tuple[Request, Request]]:
@@ -182,6 +192,8 @@ def waste(
 ) -> Iterator[str]:
     """A page is fetched again only if the node that had it was killed or buried before the store could hear of it, and not by that node if it is in its output."""
     written = {(each.life.node, each.url): each.time for each in watch.written}
+    if watch.losses:
+        return  # who had fetched what was forgotten
     grace = settings.commit_interval + settings.heartbeat + _WORD
     for earlier, later in again:
         if quiet or not _was_unheard(earlier, watch, grace):
@@ -206,14 +218,13 @@ def books(memory: Memory) -> Iterator[str]:
     for server, log in memory.logs.items():
         found: Counter[bytes] = Counter()
         for entry in log.entries:
-            fingerprints = [
-                entry.fingerprints[at : at + WIDTH] for at in range(0, len(entry.fingerprints), WIDTH)
-            ]
             if entry.entry:
-                fresh = entry.fresh or b"\1" * len(fingerprints)
-                found.update(f for f, counts in zip(fingerprints, fresh, strict=True) if counts)
+                links, _ = unpack(entry.entry)
+                fresh = entry.fresh or b"\1" * len(links)
+                pairs = zip(links, fresh, strict=True)
+                found.update(urls.fingerprint(server + link.target) for link, new in pairs if new)
             else:
-                found.subtract(fingerprints)
+                found.subtract(fingerprints(entry.fingerprints))
         if sum(found.values()) != log.waiting:
             yield f"{server}: {log.waiting} wait by the store's count, {sum(found.values())} by its log"
         if wrong := [count for count in found.values() if count not in (0, 1)]:

@@ -123,9 +123,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Nobody sleeps who would have to be woken."""
 
 
-def run(
-    main: Coroutine[Any, Any, T], loop_factory: Callable[[], VirtualLoop] = VirtualLoop
-) -> T:
+def run(main: Coroutine[Any, Any, T], loop_factory: Callable[[], VirtualLoop] = VirtualLoop) -> T:
     """Run a coroutine under a virtual clock of its own, to its end.
 
     Raises:

@@ -78,7 +78,9 @@ class Node:
         watch, now = self._simulation.watch, asyncio.get_running_loop().time()
         self.is_up = True
         self._lives += 1
-        process = Process(f"{self.name}.{self._lives}", (self._simulation.seed, self.name, self._lives))
+        process = Process(
+            f"{self.name}.{self._lives}", (self._simulation.seed, self.name, self._lives)
+        )
         life = self.life = Life(self.name, self._lives, process, now)
         process.on_disk = lambda began: watch.read(life, self.output, began)
         watch.lives.append(life)

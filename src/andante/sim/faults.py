@@ -163,7 +163,7 @@ async def _members_gone(fault: Fault, simulation: ClusterSimulation, node: Node)
 
 async def _lose(fault: Fault, simulation: ClusterSimulation, node: Node) -> None:
     simulation.store_trouble.questions_lost += 1
-    simulation.watch.memory.lose()
+    simulation.watch.lose()
     await fault.last()
     simulation.store_trouble.questions_lost -= 1
 

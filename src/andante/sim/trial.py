@@ -116,7 +116,7 @@ def attempt(trial: Trial) -> Tried:
         verdict = check(
             watch,
             trial.settings,
-            wanted=web.urls(),
+            web=web,
             outputs=[node.output for node in simulation.nodes],
             crawl_delay=0.0 if trial.settings.ignore_robots else trial.crawl_delay,
             quiet=not trial.faults,
@@ -128,7 +128,12 @@ def attempt(trial: Trial) -> Tried:
 def _bound(trial: Trial, web: Web) -> float:
     """Return the seconds within which a trial must end: all is healed, the dead are buried, and the largest server is crawled, twice."""
     healed = max((fault.until for fault in trial.faults), default=0.0)
-    return healed + 3 * (trial.settings.lease or 0.0) + 2 * _shortest(web, trial.settings, trial.crawl_delay) + 120.0
+    return (
+        healed
+        + 3 * (trial.settings.lease or 0.0)
+        + 2 * _shortest(web, trial.settings, trial.crawl_delay)
+        + 120.0
+    )
 
 
 def _shortest(web: Web, settings: Settings, crawl_delay: float) -> float:

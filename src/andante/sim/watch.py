@@ -19,6 +19,9 @@ from andante.sim.process import Process, current
 from andante.sim.server import Reply, Server
 from andante.sim.transport import SimulatedTransport
 
+_ON_ITS_WAY = 5.0
+"""Seconds after which a server is certainly where it was given to."""
+
 
 @dataclass(eq=False)
 class Life:
@@ -107,6 +110,10 @@ class Watch:
         """Since when each server in the pool is there."""
         self.lay: dict[str, float] = {}
         """The longest time for which each server was in the pool."""
+        self.losses = 0
+        """Times that the store has lost its data."""
+        self.at_risk: set[str] = set()
+        """Servers of which something was in the store only when it lost its data."""
         self.problems: list[str] = []
         """What was wrong the moment it was seen."""
         self.trace: list[str] = []
@@ -193,6 +200,18 @@ class Watch:
         """The store has taken a report."""
         if life.sent[0] is report:
             life.epochs[epoch] = life.epochs[epoch][0], life.sent[1]
+
+    def lose(self) -> None:
+        """The store loses its data: note the servers of which only the store had something."""
+        memory, recent = self.memory, self._clock() - _ON_ITS_WAY
+        alive = {epoch for life in self.lives if life.ended == inf for epoch in life.epochs}
+        at_risk = {server for server, log in memory.logs.items() if log.owner not in alive}
+        for table in (*memory.mail.values(), *memory.gifts.values()):
+            at_risk.update(table)
+        at_risk.update(owned.server for owned in self.owned if owned.time > recent)
+        self.at_risk.update(at_risk)
+        self.losses += 1
+        memory.lose()
 
     # Outputs
 

@@ -1,7 +1,7 @@
 """How large the Bloom filters are, and how often they err. The scripts go by the same rule (``seen_bloom.lua``).
 
-Layers are filled one after another, each new one three quarters as large as all before it together, so that no more than 3/7 of the memory
-is ever ahead of its use. The i-th errs at a rate of ``6 rate / (pi i)**2``, counted from 1; all together then err at no more than ``rate``, as the
+Layers are filled one after another, each new one 0.6 times as large as all before it together, so that no more than 3/8 of the memory is
+ever ahead of its use. The i-th errs at a rate of ``6 rate / (pi i)**2``, counted from 1; all together then err at no more than ``rate``, as the
 sum of 1 / n**2 is pi**2 / 6 (Almeida, Baquero, Preguica and Hutchison 2007, "Scalable Bloom Filters").
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 FIRST = 32_768
 """URLs for which the first layer is made."""
 
-GROWTH = 0.75
+GROWTH = 0.6
 """Size of a layer over that of all before it."""
 
 BYTES_MAX = 33_554_432

@@ -65,3 +65,8 @@ class Sending:
             step if step.shard else step._replace(beat=self.report.beat) for step in steps[-1]
         ]
         return steps
+
+    @property
+    def is_answered(self) -> bool:
+        """All that it says is known to be done."""
+        return not (any(self.phases) or self.takes)

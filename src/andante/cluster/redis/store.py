@@ -134,10 +134,12 @@ class RedisStore:
         `Take` one more for each shard that gives something.
         """
         sending = self._sending
-        if sending is None or report.number > sending.report.number:
+        if sending is None or (report.number > sending.report.number and sending.is_answered):
             sending = self._sending = Sending(report, self._shard, self._shards)
         elif report.number < sending.report.number:
             raise ValueError(f"report {report.number} comes after report {sending.report.number}")
+        elif report.number > sending.report.number:
+            raise ValueError(f"report {sending.report.number} has not been answered")
         while len(sending.phases) > 1:
             await self._send(sending, sending.phases[0])
             del sending.phases[0]

@@ -200,5 +200,5 @@ def _node(epoch: int, reader: Reader) -> Node:
 
 def unpack_record(data: bytes) -> tuple[int, int]:
     """Return owner and URLs waiting of a server."""
-    owner, waiting = struct.unpack("<Ii", data)
+    owner, waiting = struct.unpack("<II", data)
     return owner, waiting

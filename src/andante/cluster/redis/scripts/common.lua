@@ -35,7 +35,7 @@ local function record(server)
   if not found then
     local packed = call('HGET', SERVERS, server)
     found = {owner = NOBODY, waiting = 0}
-    if packed then found.owner, found.waiting = struct.unpack('<I4i4', packed) end
+    if packed then found.owner, found.waiting = struct.unpack('<I4I4', packed) end
     records[server] = found
   end
   return found
@@ -44,22 +44,17 @@ end
 local function change(server) changed[server] = true end
 
 local function write_records()
-  local fields, dropped = {}, {}
+  local fields = {}
   for server in pairs(changed) do
     local it = records[server]
-    if it.owner == NOBODY and it.waiting == 0 then
-      dropped[#dropped + 1] = server
-    else
-      fields[#fields + 1] = server
-      fields[#fields + 1] = struct.pack('<I4i4', it.owner, it.waiting)
-    end
+    fields[#fields + 1] = server
+    fields[#fields + 1] = struct.pack('<I4I4', it.owner, it.waiting)
     if #fields >= 1000 then
       call('HSET', SERVERS, unpack(fields))
       fields = {}
     end
   end
   if #fields > 0 then call('HSET', SERVERS, unpack(fields)) end
-  for _, server in ipairs(dropped) do call('HDEL', SERVERS, server) end
 end
 
 -- Let a server go to a node, or to the pool; where nothing waits for it, to nobody.
@@ -72,8 +67,6 @@ local function give(server, it, to)
   elseif it.waiting ~= 0 then
     to = POOLED
     call('RPUSH', POOL, server)
-  else
-    call('DEL', log_of(server))
   end
   it.owner = to
   change(server)

@@ -105,8 +105,9 @@ local function ended(is_owner, server, it)
   at = at + 8 * count
   if not is_owner then return false end
   call('RPUSH', log_of(server), 'E' .. number(epoch) .. string.sub(parts, at - 8 * count, at - 1))
-  it.waiting = it.waiting - count
-  waiting = waiting - count
+  local fewer = math.min(count, it.waiting)
+  it.waiting = it.waiting - fewer
+  waiting = waiting - fewer
   change(server)
   return true
 end

@@ -3,7 +3,7 @@
 -- the same rule, and says why it is so.
 
 local RATE = tonumber(ARGV[6])
-local FIRST, GROWTH, BYTES_MAX = 32768, 0.75, 33554432
+local FIRST, GROWTH, BYTES_MAX = 32768, 0.6, 33554432
 
 local known
 local layers, room = {}, 0

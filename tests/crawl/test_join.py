@@ -1,0 +1,65 @@
+"""What a node needs of a cluster, from its settings."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from andante.cluster.exchange import ClusterError
+from andante.crawl import Settings, SettingsError
+from andante.crawl.join import clock, join
+
+SEEDS = ["https://docs.example.org/"]
+
+
+def joined(**settings):
+    async def main():
+        async with AsyncExitStack() as stack:
+            return await join(Settings(cluster="redis://127.0.0.1:1/0", **settings), SEEDS, stack)
+
+    return asyncio.run(main())
+
+
+def test_the_owners_of_a_plan_are_read(tmp_path):
+    path = tmp_path / "owners.json"
+    path.write_text('{"small-1": ["https://a.example", "https://b.example"], "small-2": []}')
+    cluster = joined(owners=path, node="small-2")
+    assert cluster.owners == {"https://a.example": "small-1", "https://b.example": "small-1"}
+    assert cluster.node == "small-2"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "owners: cannot read .*: No such file or directory"),
+        ("{", "owners: .* is not of the form"),
+        ('{"a": "https://a.example"}', "owners: .* is not of the form"),
+        ('["a"]', "owners: .* is not of the form"),
+    ],
+)
+def test_owners_that_cannot_be_read(tmp_path, text, message):
+    path = tmp_path / "owners.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SettingsError, match=message):
+        joined(owners=path)
+
+
+@pytest.mark.parametrize("name", ["a b", "", "a/b", "ü", "x" * 65])
+def test_a_crawl_whose_name_is_none(name):
+    if not name:
+        assert joined(crawl_name="").node  # the first seed's host
+        return
+    with pytest.raises(ClusterError, match="cannot be the name of a crawl"):
+        joined(crawl_name=name)
+
+
+def test_what_must_be_the_same_for_all_nodes():
+    same = joined(), joined(node="b", heartbeat=2.0, connections=7)
+    assert same[0].config == same[1].config
+    for other in ({"rate": 10.0}, {"scope": "any"}, {"max_pages": 3}, {"policy": "capability"}):
+        assert joined(**other).config != same[0].config
+
+
+def test_the_clock_of_a_lease_does_not_go_back():
+    assert clock() <= clock()
