@@ -74,6 +74,10 @@ class Beat(msgspec.Struct, array_like=True):
     """That it has fetched in all."""
     seen: Sequence[int] = ()
     """Epochs of the nodes that it knows of: none of them takes more than a share of what is for all."""
+    lease: float = 0.0
+    """Seconds without a beat after which others may take it for dead."""
+    unheard: int = 0
+    """Links that it has found and the store has not heard of."""
 
 
 @dataclass
@@ -406,7 +410,13 @@ class Peer:
         if seconds > 0:
             use = max((busy - before[2]) / seconds, self._in_use())
             self._throughput.add(seconds, pages - before[1], use=use)
-        return Beat(self._load(), self._state.stats.pages, list(self._nodes))
+        return Beat(
+            self._load(),
+            self._state.stats.pages,
+            list(self._nodes),
+            self._lease_time,
+            self._outbox.waiting,
+        )
 
     def _in_use(self) -> float:
         """Return the share of the connections that are at work."""
