@@ -284,8 +284,9 @@ class Peer:
         """The commit is on disk."""
         self._outbox.committed()
         for part in self._rewritten:
-            if not self._outbox.has_links(part.server):  # none have come meanwhile
-                self._outbox.say(part)
+            key = part.server
+            if not (self._outbox.has_links(key) or self._handover.has_grown(key)):
+                self._outbox.say(part)  # else some links have come meanwhile that are not in it
         self._handover.send(self._packed)
         self._packed = []
 
