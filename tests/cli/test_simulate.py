@@ -5,6 +5,7 @@ import tomllib
 import pytest
 
 from andante.cli import main
+from andante.sim.checks import Verdict
 from andante.sim.scenario import load
 from support.demo import EXAMPLES
 
@@ -183,3 +184,37 @@ def test_the_example_says_what_it_shows():
     """Each key of the example is one of the file's."""
     tables = tomllib.loads((EXAMPLES / "simulate.toml").read_text())
     assert set(tables) == {"seed", "web", "servers", "machine", "crawl"}
+
+
+def test_a_cluster_is_tried_and_told(capsys):
+    assert main(["simulate", "--cluster", "--seed", "30", "--seeds", "2", "--nodes", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "seed 30: 2 nodes " in printed
+    assert printed.count("  right: one node a server, pauses kept, nothing lost, ") == 2
+    assert printed.endswith("2 seeds, none failed\n")
+
+
+def test_a_broken_rule_ends_with_1_and_says_how_to_have_it_again(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("andante.sim.trial.check", lambda *_, **__: Verdict(["one is lost"]))
+    assert main(["simulate", "--cluster", "--seed", "30", "--nodes", "2"]) == 1
+    printed = capsys.readouterr().out
+    assert "  WRONG: one is lost\n" in printed
+    assert "again: andante simulate --cluster --seed 30 --nodes 2\n" in printed
+    assert (tmp_path / "andante-cluster-30.trace").read_text().startswith("0.000000 a.1 starts")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cluster", "--seeds", "0"], "--seeds: 0 is not 1 or more"),
+        (["--cluster", "--nodes", "27"], "--nodes: 27 is not 1 to 26"),
+        (["--cluster", "some.toml"], "FILE: --cluster makes its own webs: leave it out"),
+        (["--cluster", "--json"], "--json: it is of no use with --cluster"),
+        (["some.toml", "--nodes", "3"], "--nodes and --seeds are of use with --cluster only"),
+        ([], "give a FILE that says what is crawled, or --cluster"),
+    ],
+)
+def test_what_a_cluster_cannot_be_tried_with_is_said_in_one_line(arguments, message, capsys):
+    assert main(["simulate", *arguments]) == 2
+    assert capsys.readouterr().err == f"andante: {message}\n"

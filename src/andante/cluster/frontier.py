@@ -94,10 +94,13 @@ class SharedFrontier(Frontier):
         self._list_anew(server)
         self.claim(server, wanted)
 
-    def own(self, wanted: str) -> None:
-        """What a server was put aside for is the node's."""
+    def own(self, wanted: str, servers: Iterable[Server]) -> None:
+        """What servers were put aside for is the node's."""
         if wanted.startswith(ADDRESS):
-            self._at.setdefault(wanted.removeprefix(ADDRESS), set())
+            address = wanted.removeprefix(ADDRESS)
+            self._at.setdefault(address, set())
+            for server in servers:
+                self._move_to(server, address)
         else:
             self.server(wanted)
 

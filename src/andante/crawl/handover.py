@@ -199,19 +199,22 @@ class Handover:
         if key in self._wanted and not part.fingerprints:  # type: ignore[union-attr]
             self._claimed(key, answer.owner, epoch)
             return
-        if answer.owner != epoch or self._is_leaving(key) or 1 not in answer.fresh:
+        if answer.owner != epoch or self._is_leaving(key):
+            return
+        if 1 not in answer.fresh and not answer.taken:
             return
         pairs = list(zip(kept.links, kept.grades, strict=True)) or _unpack(part.entry)  # type: ignore[union-attr]
         links = [pair for pair, fresh in zip(pairs, answer.fresh, strict=True) if fresh]
         if key in self._reading:
             self._reading[key].append((answer.length - 1, links))
-        elif answer.length <= self._read.get(key, 0):
-            return  # the log was read meanwhile, and had them
         elif answer.taken and answer.state:
             grant = Grant(key, 0, answer.state, answer.aged)
             self._arrive(grant, dict(_by_fingerprint(key, links)))
-        elif answer.taken or key in self._frontier.servers:
-            self._admit(key, links)  # else the log, which has them, is still to be read
+        elif answer.taken:
+            self._frontier.server(key)  # also with no link that is new: others will come
+            self._admit(key, links)
+        elif answer.length > self._read.get(key, 0) and key in self._frontier.servers:
+            self._admit(key, links)  # else the log, which has them, was read or will be
 
     def mail(self, letters: Iterable[Mail], epoch: int) -> None:
         """Queue what other nodes have found for the node's servers."""
@@ -242,8 +245,10 @@ class Handover:
     def _claimed(self, wanted: str, owner: int, epoch: int) -> None:
         """It is known whose it is: if another node's, the server goes there."""
         servers = [each for each in self._wanted.pop(wanted) if self._is_here(each)]
-        if owner == epoch:
-            self._frontier.own(wanted)
+        if owner == epoch and not servers and wanted.startswith(ADDRESS):
+            self._outbox.say(Give(wanted))  # who needed it has left meanwhile
+        elif owner == epoch:
+            self._frontier.own(wanted, servers)
         for server in servers:
             if owner in (POOL, epoch):  # nobody's: it is asked for again
                 self._frontier.back(server)

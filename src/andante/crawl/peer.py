@@ -225,23 +225,23 @@ class Peer:
                 self._say_all()
             while True:
                 began = self._state.now()
-                await self._speak()
-                await self._rest(began)
+                was_heard = await self._speak()
+                await self._rest(began, may_hurry=was_heard)
         finally:
             confirming.cancel()
             for task in self._tasks.values():
                 task.cancel()
             self._handover.close()
 
-    async def _rest(self, began: float) -> None:
-        """Wait for the next heart-beat, or until there is something to say and little to do."""
+    async def _rest(self, began: float, *, may_hurry: bool) -> None:
+        """Wait for the next heart-beat, or until there is something to say and little to do; not so where the store is in trouble."""
         period = self._state.settings.heartbeat
         while self._state.now() < began + period:
             if self._outbox.is_behind and not self._trouble:
                 return
             await asyncio.sleep(period / _STEPS)
             self._handover.see_to_leaving()
-            if self._outbox and self._frontier.queued < self._enough():
+            if may_hurry and self._outbox and self._frontier.queued < self._enough():
                 return
             if self._totals is not None and not self._totals.waiting:
                 return  # all may be done

@@ -24,6 +24,15 @@ _EPSILON = 1e-6
 _WHILE = 1.0
 """Seconds, more than the disk takes, after which a node knows what it has written."""
 
+_POOLED = 10
+"""Heart-beats after which a server is in the pool no more."""
+
+_OWNERS = 6
+"""Most owners of a server in a small crawl."""
+
+_CONTACT = 2.0
+"""Seconds between two words to the store beyond which a node was out of contact."""
+
 _WORD = 3.0
 """Seconds, besides the commit interval and the heart-beat, from the end of a page to the moment at which the store has heard of it."""
 
@@ -35,6 +44,7 @@ RULES = (
     "nothing fetched again without need",
     "books in order",
     "nothing written by others than the owner",
+    "no server to and fro where nothing went wrong",
     "ended in time",
 )
 """What is checked."""
@@ -88,6 +98,7 @@ def check(
     if watch.memory.totals.waiting:
         problems.append(f"{watch.memory.totals.waiting} URLs wait at the end, by the store")
     if quiet:
+        problems += unrest(watch, settings)
         problems += [
             f"{url} is {count} times in the outputs" for url, count in found.items() if count > 1
         ]
@@ -203,14 +214,32 @@ def waste(
 
 
 def _was_unheard(request: Request, watch: Watch, grace: float) -> bool:
-    """Tell whether a page came shortly before the last word of an epoch that was buried, or after it."""
-    life, since = request.life, request.ends
-    epoch = max((epoch for epoch, (joined, _) in life.epochs.items() if joined <= since), default=0)
+    """Tell whether a page came shortly before the last word of an epoch that was buried, or after it.
+
+    While a node was out of contact it may not have been allowed to commit, or not have run at all: that time does not count.
+    """
+    since, epochs = request.ends, request.life.epochs
+    epoch = max((epoch for epoch, words in epochs.items() if words[0] <= since), default=0)
     if epoch not in watch.buried:
         return False
-    _, word = life.epochs[epoch]
-    stood = sum(max(min(end, word) - max(start, since), 0.0) for start, end in life.process.stood)
-    return since >= word - grace - stood
+    last = epochs[epoch][-1]
+    gaps = (
+        min(later, last) - max(earlier, since)
+        for earlier, later in pairwise(epochs[epoch])
+        if later - earlier > _CONTACT and later > since
+    )
+    return since >= last - grace - sum(gaps)
+
+
+def unrest(watch: Watch, settings: Settings) -> Iterator[str]:
+    """Where nothing goes wrong the pool is emptied soon, and no server goes to and fro."""
+    for server, seconds in watch.lay.items():
+        if seconds > _POOLED * settings.heartbeat:
+            yield f"{server} was in the pool for {seconds:.1f} s"
+    owners = Counter(owned.server for owned in watch.owned if owned.owner)
+    for server, count in owners.items():
+        if count > _OWNERS:
+            yield f"{server} has had {count} owners one after another"
 
 
 def books(memory: Memory) -> Iterator[str]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from andante.cluster.exchange import ClusterError
 from andante.cluster.memory import Memory
@@ -30,6 +31,8 @@ from andante.sim.web import Web
 
 if TYPE_CHECKING:
     from andante.sim.faults import Fault
+
+T = TypeVar("T")
 
 DELAY = 0.02
 """Seconds of a round trip to the store, and to the members."""
@@ -104,6 +107,11 @@ class Node:
         """Ask it to stop, as a user does."""
         if self.is_up and self.engine is not None:
             self.engine.stop("asked")
+
+    async def gone(self) -> None:
+        """Wait until it does not run."""
+        if self._living is not None:
+            await asyncio.wait([self._living])
 
     async def _live(self, life: Life) -> None:
         watch = self._simulation.watch
@@ -182,11 +190,9 @@ class _Disk(Inline):
     def __init__(self, process: Process) -> None:
         self._process = process
 
-    def submit(self, fn, /, *arguments, **keywords):  # type: ignore[no-untyped-def]  # noqa: ANN  # as the base class's
-        """Call."""
-        if not self._process.is_alive:
-            return super().submit(lambda: None)
-        return super().submit(fn, *arguments, **keywords)
+    def submit(self, fn: Callable[..., T], /, *arguments: Any, **keywords: Any) -> Future[T]:
+        """Call, if there is who could."""
+        return super().submit(fn, *arguments, **keywords) if self._process.is_alive else Future()
 
 
 class ClusterSimulation:

@@ -135,8 +135,7 @@ async def _be_slow(fault: Fault, simulation: ClusterSimulation, node: Node) -> N
 async def _leave(fault: Fault, simulation: ClusterSimulation, node: Node) -> None:
     node.leave()
     await fault.last()
-    while node.is_up and not node.is_done:  # it takes its time
-        await asyncio.sleep(1.0)
+    await node.gone()
     node.start()
 
 

@@ -42,11 +42,8 @@ class Process:
         self.on_disk: Callable[[float], None] = lambda _began: None
         """Is told when something was written, and when that was begun."""
         self.is_alive = True
-        self.stood: list[tuple[float, float]] = []
-        """From when to when it was stopped."""
         self._is_gone = False
         self._stops = 0
-        self._stopped_at = 0.0
         self._due: list[Handle] = []
         self._tasks: list[asyncio.Task[Any]] = []
         self._context = copy_context()
@@ -65,15 +62,12 @@ class Process:
 
     def stop(self) -> None:
         """Let nothing of it run, until `resume` was called as often."""
-        if not self._stops:
-            self._stopped_at = asyncio.get_running_loop().time()
         self._stops += 1
 
     def resume(self) -> None:
         """Let it go on."""
         self._stops -= 1
         if not self._stops:
-            self.stood.append((self._stopped_at, asyncio.get_running_loop().time()))
             due, self._due = self._due, []
             for handle in due:
                 asyncio.get_running_loop().call_soon(_run, handle, context=_outside)

@@ -34,8 +34,8 @@ class Life:
     began: float
     ended: float = inf
     was_killed: bool = False
-    epochs: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """That it was given: when, and when it wrote the last report of each that the store has taken."""
+    epochs: dict[int, list[float]] = field(default_factory=dict)
+    """That it was given, with the times of it: when it was given, and when each report was written that the store has taken."""
     sent: tuple[Report | None, float] = None, 0.0
     """Its last report, and when it was first sent."""
 
@@ -188,7 +188,7 @@ class Watch:
 
     def joined(self, life: Life, epoch: int) -> None:
         """The store has given a node an epoch."""
-        life.epochs[epoch] = self._clock(), self._clock()
+        life.epochs[epoch] = [self._clock()]
         self.tell(f"{life.name} joins as epoch {epoch}")
 
     def sent(self, life: Life, report: Report) -> None:
@@ -199,15 +199,14 @@ class Watch:
     def heard(self, life: Life, epoch: int, report: Report) -> None:
         """The store has taken a report."""
         if life.sent[0] is report:
-            life.epochs[epoch] = life.epochs[epoch][0], life.sent[1]
+            life.epochs[epoch].append(life.sent[1])
 
     def lose(self) -> None:
         """The store loses its data: note the servers of which only the store had something."""
         memory, recent = self.memory, self._clock() - _ON_ITS_WAY
         alive = {epoch for life in self.lives if life.ended == inf for epoch in life.epochs}
         at_risk = {server for server, log in memory.logs.items() if log.owner not in alive}
-        for table in (*memory.mail.values(), *memory.gifts.values()):
-            at_risk.update(table)
+        at_risk.update(*memory.mail.values(), *memory.gifts.values())
         at_risk.update(owned.server for owned in self.owned if owned.time > recent)
         self.at_risk.update(at_risk)
         self.losses += 1
