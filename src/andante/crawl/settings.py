@@ -158,7 +158,7 @@ class Settings:
     )
 
     cluster: str | None = _setting(
-        "Share the crawl with other nodes by this Redis: redis://HOST:PORT/0, rediss://, or redis+cluster://",
+        "Share the crawl with other nodes by this Redis, alone or in cluster mode: redis://[[USER]:PASSWORD@]HOST[:PORT]/0, or rediss://",
         default=None,
         group="Who",
     )
@@ -168,7 +168,7 @@ class Settings:
         group="Who",
     )
     node: str | None = _setting(
-        "Name of this node in the cluster [default: the machine's, and the job's]",
+        "Name of this node in the cluster [default: the machine's]",
         default=None,
         group="Who",
     )

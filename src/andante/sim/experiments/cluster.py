@@ -4,8 +4,8 @@ Three nodes crawl one simulated web, and share a store by a line of 10 Mbit/s ea
 than the source's, a node here can do without nothing but this, each a setting of the crawl:
 
 - *The cache* (``recent``): without it, each link of each page is asked about.
-- *Blocks* (``max_report``): without them, each link, and each list of URLs of a server that have ended, is a report of its own, which is a round trip;
-  the next report goes when the last was answered, as with the source's.
+- *Blocks* (``max_report``, ``max_unheard``): without them, each link, and each list of URLs of a server that have ended, is a report of its own, which is a
+  round trip; the next report goes when the last was answered, and no page is asked for while links wait to be heard, as with the source's.
 - *Balancing* (``balance``): without it, each server stays with the node that found it first.
 
 The source's *smart queue* is blocks and balancing together, so what it calls load balancing is both here. "None" is without any of the three. What cannot be
@@ -399,7 +399,8 @@ class _Trial:
             )
         )
         if course.block:
-            settings = replace(settings, max_report=course.block)
+            # A node stops when a block waits to be heard, so that it cannot run ahead of its words.
+            settings = replace(settings, max_report=course.block, max_unheard=course.block)
         self.settings = settings
 
     async def run(self, number: int) -> None:
