@@ -7,7 +7,7 @@ import csv
 import sys
 from pathlib import Path
 
-from andante.sim.experiments import allocation, backoff, limit, pid, policies, protocol
+from andante.sim.experiments import allocation, backoff, cluster, limit, pid, policies, protocol
 from andante.sim.experiments.result import Figure, Result, Table
 
 EXPERIMENTS = {
@@ -17,6 +17,7 @@ EXPERIMENTS = {
     "allocation": "what a crawl costs against the number of nodes reserved (source 4)",
     "protocol": "HTTP/1.0, persistent and pipelined connections, and how many (source 5; two or three minutes)",
     "policies": "which server next: source 5's policies, and an upper bound (a quarter of an hour)",
+    "cluster": "three nodes and what their words to each other cost: source 3's experiments (ten minutes)",
 }
 
 _RUN = {
@@ -26,6 +27,7 @@ _RUN = {
     "allocation": allocation.run,
     "protocol": protocol.run,
     "policies": policies.run,
+    "cluster": cluster.run,
 }
 
 _LINES = ("-", "--", "-.", ":")

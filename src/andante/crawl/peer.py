@@ -74,6 +74,10 @@ class Beat(msgspec.Struct, array_like=True):
     """That it has fetched in all."""
     seen: Sequence[int] = ()
     """Epochs of the nodes that it knows of: none of them takes more than a share of what is for all."""
+    lease: float = 0.0
+    """Seconds without a beat after which others may take it for dead."""
+    unheard: int = 0
+    """Links that it has found and the store has not heard of."""
 
 
 @dataclass
@@ -233,6 +237,8 @@ class Peer:
         """Wait for the next heart-beat, or until there is something to say and little to do; not so where the store is in trouble."""
         period = self._state.settings.heartbeat
         while self._state.now() < began + period:
+            if self._outbox.is_behind and not self._trouble:
+                return
             await asyncio.sleep(period / _STEPS)
             self._handover.see_to_leaving()
             if may_hurry and self._outbox and self._frontier.queued < self._enough():
@@ -278,8 +284,9 @@ class Peer:
         """The commit is on disk."""
         self._outbox.committed()
         for part in self._rewritten:
-            if not self._outbox.has_links(part.server):  # none have come meanwhile
-                self._outbox.say(part)
+            key = part.server
+            if not (self._outbox.has_links(key) or self._handover.has_grown(key)):
+                self._outbox.say(part)  # else some links have come meanwhile that are not in it
         self._handover.send(self._packed)
         self._packed = []
 
@@ -404,7 +411,13 @@ class Peer:
         if seconds > 0:
             use = max((busy - before[2]) / seconds, self._in_use())
             self._throughput.add(seconds, pages - before[1], use=use)
-        return Beat(self._load(), self._state.stats.pages, list(self._nodes))
+        return Beat(
+            self._load(),
+            self._state.stats.pages,
+            list(self._nodes),
+            self._lease_time,
+            self._outbox.waiting,
+        )
 
     def _in_use(self) -> float:
         """Return the share of the connections that are at work."""

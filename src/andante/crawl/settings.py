@@ -158,7 +158,7 @@ class Settings:
     )
 
     cluster: str | None = _setting(
-        "Share the crawl with other nodes by this Redis: redis://HOST:PORT/0, rediss://, or redis+cluster://",
+        "Share the crawl with other nodes by this Redis, alone or in cluster mode: redis://[[USER]:PASSWORD@]HOST[:PORT]/0, or rediss://",
         default=None,
         group="Who",
     )
@@ -168,7 +168,7 @@ class Settings:
         group="Who",
     )
     node: str | None = _setting(
-        "Name of this node in the cluster [default: the machine's, and the job's]",
+        "Name of this node in the cluster [default: the machine's]",
         default=None,
         group="Who",
     )
@@ -203,8 +203,18 @@ class Settings:
         "Chance that a Bloom filter takes a new URL for a known one", default=1e-9, group="Who"
     )
     recent: int = _setting(
-        "URLs of other nodes that a node remembers, so as not to ask for them again",
+        "URLs that a node remembers, so as not to ask the cluster for them again; 0: none",
         default=1_000_000,
+        group="Who",
+    )
+    balance: Literal["vessels", "never"] = _setting(
+        "How nodes share the work: vessels levels it, as communicating vessels do; never leaves servers with the node that found them first",
+        default="vessels",
+        group="Who",
+    )
+    max_report: int = _setting(
+        "About the most URLs that a node tells the cluster's store at once",
+        default=5_000,
         group="Who",
     )
     max_unheard: int = _setting(
@@ -461,6 +471,9 @@ _LEAST: dict[str, float] = {
     "max_header": 256,
     "max_body": 0,
     "max_decoded": 0,
+    "recent": 0,
+    "max_report": 1,
+    "max_unheard": 1,
 }
 
 
@@ -469,6 +482,8 @@ _ABOVE_ZERO = (
     "total_rate",
     "commit_interval",
     "max_wait",
+    "heartbeat",
+    "lease",
     "connect_timeout",
     "first_byte_timeout",
     "idle_timeout",

@@ -134,7 +134,7 @@ def engine(
     scope = urls.Scope(settings.scope, include=settings.include, exclude=settings.exclude)
     for seed in seeds:
         scope.add(seed)
-    outbox = Outbox() if cluster is not None else None
+    outbox = Outbox(settings.max_report) if cluster is not None else None
     state = State(
         settings, job=job, client=client, scope=scope, seeds=seeds, outbox=outbox, **options
     )

@@ -88,7 +88,7 @@ class State:
             self.frontier = SharedFrontier(
                 job.load,
                 found=outbox.found,
-                recent=Recent(settings.recent),
+                recent=Recent(settings.recent) if settings.recent else None,
                 ended=self.stats.ended,
                 **options,
             )
