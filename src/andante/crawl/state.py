@@ -111,7 +111,8 @@ class State:
         }
         if outbox is None:
             return Frontier(read, **options)
-        recent, ended = Recent(settings.recent), self.stats.ended
+        recent = Recent(settings.recent) if settings.recent else None
+        ended = self.stats.ended
         return SharedFrontier(read, found=outbox.found, recent=recent, ended=ended, **options)
 
     def discard(self) -> None:
