@@ -56,9 +56,9 @@ def blocks(path):
 
 
 class Reader:
-    """Does what a document says, in a directory of its own, with the demo web in the place of docs.example.org."""
+    """Does what a document says, in a directory of its own, with the demo web in the place of docs.example.org, and a Redis in that of store.example.org."""
 
-    def __init__(self, demo, folder):
+    def __init__(self, demo, folder, redis=None):
         self.demo = demo
         self.folder = folder
         self.printed = ""
@@ -68,6 +68,8 @@ class Reader:
             "docs.example.org": "127.0.0.2",
             "andante crawl ": "andante crawl --rate max ",
         }
+        if redis is not None:
+            self._replaced = {"redis://store.example.org/0": redis.url} | self._replaced
         self._env = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     def read(self, block):
@@ -137,8 +139,8 @@ class Reader:
 
 
 @pytest.mark.parametrize("path", RUN, ids=name)
-def test_what_is_shown_works(demo, tmp_path, path):
-    reader = Reader(demo, tmp_path)
+def test_what_is_shown_works(demo, redis, tmp_path, path):
+    reader = Reader(demo, tmp_path, redis)
     found = blocks(path)
     assert any(block.kind in ("sh", "python") for block in found)
     for block in found:

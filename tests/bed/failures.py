@@ -155,9 +155,7 @@ def without_redis(seed: int, size: Size, *, how: str, has_zookeeper: bool = Fals
 def check_nobody_is_buried(nodes: Crew) -> None:
     """Check that no node was taken for dead."""
     said = [
-        event
-        for node in nodes.nodes
-        for event in node.events("cluster.buried", "cluster.fenced")
+        event for node in nodes.nodes for event in node.events("cluster.buried", "cluster.fenced")
     ]
     assert not said, said
 

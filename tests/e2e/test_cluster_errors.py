@@ -39,7 +39,7 @@ def refused(status, message, *flags, cwd, code=""):
 
 def data(server):
     """Return all that a Redis holds."""
-    return {key: server.control.dump(key) for key in server.control.keys()}
+    return {key: server.control.dump(key) for key in server.control.scan_iter()}
 
 
 @pytest.mark.parametrize("url", ["localhost", "http://127.0.0.1/", "redis://", "redis://h:port/0"])
@@ -77,9 +77,7 @@ def test_one_that_is_too_old(redis, tmp_path):
         "client.Client._infos = lambda self, _: later()\n"
         "async def later(): return [{'redis_version': '5.0.14'}]"
     )
-    refused(
-        1, "is 5.0.14; 6.2 or newer is needed", "--cluster", redis.url, cwd=tmp_path, code=code
-    )
+    refused(1, "is 5.0.14; 6.2 or newer is needed", "--cluster", redis.url, cwd=tmp_path, code=code)
     assert not data(redis)
 
 

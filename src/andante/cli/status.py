@@ -1,4 +1,4 @@
-"""``andante status``: what a job holds."""
+"""``andante status``: what a job holds, or how a cluster does."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from andante.cli.status_cluster import of_cluster
+from andante.crawl import SettingsError
 from andante.flow import Sample
 from andante.observe import Stats
 from andante.observe.report import summary
@@ -19,11 +21,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command to the parser."""
     parser = commands.add_parser(
         "status",
-        help="what a job holds",
-        description="What a job holds, as of its last commit. It may be running.",
+        help="what a job holds, or how a cluster does",
+        description="What a job holds, as of its last commit; it may be running. Or, with --cluster, the nodes of a crawl, who owns its servers, and what is wrong.",
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="the job's directory")
+    parser.add_argument(
+        "directory", type=Path, nargs="?", metavar="DIR", help="the job's directory"
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--cluster",
+        metavar="URL",
+        help="instead of a job: the crawl that is shared by this Redis, or the names of all where there are several",
+    )
+    parser.add_argument("--crawl-name", metavar="NAME", help="with --cluster: which crawl")
     parser.add_argument(
         "--urls",
         action="store_true",
@@ -39,6 +49,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
+    if arguments.cluster is not None:
+        if arguments.directory is not None or arguments.speed or arguments.urls:
+            raise SettingsError("--cluster goes with --crawl-name and --json only")
+        return of_cluster(arguments.cluster, arguments.crawl_name, as_json=arguments.json)
+    if arguments.directory is None:
+        raise SettingsError("give the DIR of a job, or --cluster URL")
+    if arguments.crawl_name is not None:
+        raise SettingsError("--crawl-name is of use with --cluster only")
     if arguments.speed:
         samples = series(arguments.directory)
         writer = csv.writer(sys.stdout)

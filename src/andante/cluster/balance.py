@@ -18,7 +18,7 @@ Why it does not oscillate
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import ceil
 from typing import NamedTuple, Protocol
 
@@ -184,6 +184,10 @@ class Never:
         return (
             Move(take=ceil(waiting / len(loads))) if pool and not loads[epoch].waiting else Move()
         )
+
+
+RULES: dict[str, Callable[[], Balance]] = {"vessels": Vessels, "never": Never}
+"""The rules by name."""
 
 
 def shares(loads: Mapping[int, Load], waiting: int) -> dict[int, float]:

@@ -28,13 +28,13 @@ class SharedFrontier(Frontier):
     Args:
         read: reads the links of a stored block.
         found: takes the links that may be new.
-        recent: fingerprints of URLs met lately.
+        recent: fingerprints of URLs met lately; None: they are not remembered.
         ended: URLs that this node has ended before.
         options: those of `Frontier`.
     """
 
     def __init__(
-        self, read: Read, *, found: Found, recent: Recent, ended: int = 0, **options: Any
+        self, read: Read, *, found: Found, recent: Recent | None, ended: int = 0, **options: Any
     ) -> None:
         super().__init__(read, **options)
         self._found = found
@@ -217,7 +217,7 @@ class SharedFrontier(Frontier):
         return changes._replace(fingerprints=ended_here)
 
     def _is_new(self, fingerprint: bytes) -> bool:
-        return self._recent.add(fingerprint)
+        return self._recent is None or self._recent.add(fingerprint)
 
     def _admit(self, key: str, fingerprint: bytes, link: Link, grade: int) -> None:
         self._found(key, fingerprint, link, grade)

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from andante.cluster.exchange import Ended, Known, Links, Part, Report, Rewrite
+from andante.cluster.exchange import Ended, Heard, Known, Links, Part, Report, Rewrite
 from andante.cluster.packing import pack
 from andante.frontier.block import Link
 from andante.frontier.seen import WIDTH
 
 REPORT_MAX = 5_000
-"""About the most URLs in a report: half a megabyte."""
+"""About the most URLs in a report, unless a user says otherwise: half a megabyte."""
 
 ENTRY_MAX = 1_000
 """Most links in an entry of a log."""
@@ -49,9 +49,15 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Outbox:
-    """What waits to be said. Parts are said in the order in which they were added."""
+    """What waits to be said. Parts are said in the order in which they were added.
 
-    def __init__(self) -> None:
+    Args:
+        report_max: about the most URLs in a report.
+    """
+
+    def __init__(self, report_max: int = REPORT_MAX) -> None:
+        self._report_max = report_max
+        self._entry_max = min(ENTRY_MAX, report_max)
         self._found: dict[str, Found] = {}
         self._parts: deque[Kept] = deque()
         self._last = 0
@@ -71,6 +77,11 @@ class Outbox:
     def __bool__(self) -> bool:
         return bool(self._found or self._parts or self._said or self._later)
 
+    @property
+    def is_behind(self) -> bool:
+        """More waits than one report takes."""
+        return max(self.waiting, len(self._parts)) >= self._report_max
+
     def restore(self, number: int, part: Part) -> None:
         """Add a part that an earlier life of the node has left."""
         self._append(Kept(number, part, _size(part)))
@@ -87,7 +98,7 @@ class Outbox:
         found.fingerprints += fingerprint
         found.grades.append(grade)
         self.waiting += 1
-        if len(found.links) >= ENTRY_MAX:
+        if len(found.links) >= self._entry_max:
             self._seal(server, self._found.pop(server))
 
     def has_links(self, server: str) -> bool:
@@ -98,6 +109,18 @@ class Outbox:
         """Add a part, behind all links found so far."""
         self.seal()
         self._add(part)
+
+    def acknowledge(self, parts: Sequence[Heard]) -> None:
+        """Add parts that go with the next report, so that what was heard is not repeated: ahead of all others, but behind logs that are to be written anew.
+
+        Such a log was made without what has come since; the store is to refuse it, as long as it believes that this was not heard.
+        """
+        waiting = self._parts if self._later is None else self._later
+        is_free = not any(isinstance(kept.part, Rewrite) for kept in waiting)
+        for part in parts:
+            self._last += 1
+            kept = Kept(self._last, part, size=0)
+            waiting.insert(0, kept) if is_free else waiting.append(kept)
 
     def seal(self) -> None:
         """Pack the links found so far."""
@@ -166,7 +189,7 @@ class Outbox:
         if self._report is None:
             self.seal()
             urls = 0
-            while self._parts and urls < REPORT_MAX:
+            while self._parts and urls < self._report_max:
                 kept = self._parts.popleft()
                 urls += kept.size
                 self._said.append(kept)

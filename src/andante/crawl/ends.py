@@ -60,6 +60,7 @@ class Ends:
         }
         """Attempts after which a URL is not tried again."""
         self._offered: set[str] = set()
+        self._offered_max = min(state.settings.recent, _OFFERED_MAX)
         self._appraiser = state.appraiser
         self._want_text = state.appraiser is not None and state.appraiser.wants_text
         self._want_title = state.deliver is not None or state.job.wants_title
@@ -155,9 +156,10 @@ class Ends:
         """Return the links in scope that were not offered lately."""
         offered = self._offered
         fresh = [url for url in found if url not in offered]
-        if len(offered) > _OFFERED_MAX:
+        if len(offered) + len(fresh) > self._offered_max:
             offered.clear()
-        offered.update(fresh)
+        else:
+            offered.update(fresh)
         return [url for url in fresh if self._state.scope.admits(url)]
 
     def _redirect(self, task: Task, page: Page, location: bytes) -> None:

@@ -78,6 +78,7 @@ class Handover:
         self._tasks: set[asyncio.Task[None]] = set()
         self._wanted: dict[str, list[Server]] = {}
         self._ended: Counter[str] = Counter()
+        self._grown: set[str] = set()
         frontier.claim = self._claim
         self.arriving = 0
         """URLs of servers that are the node's, and are not queued yet."""
@@ -163,9 +164,9 @@ class Handover:
         self._arrive(grant, waiting)
         for number, links in later:
             if number >= length:
-                self._frontier.admit(grant.server, links)
+                self._admit(grant.server, links)
         self._read[grant.server] = length
-        self._outbox.say(Heard(grant.server, length))
+        self._outbox.acknowledge([Heard(grant.server, length)])
         self._state.wake()
 
     def _arrive(self, grant: Grant, waiting: dict[bytes, tuple[Link, int]]) -> None:
@@ -186,7 +187,11 @@ class Handover:
         for fingerprint in unpack_fingerprints(fetched):
             del waiting[fingerprint]
         self._frontier.note(server.key, fetched)
-        self._frontier.admit(server.key, waiting.values())
+        self._admit(server.key, waiting.values())
+
+    def _admit(self, key: str, links: Iterable[tuple[Link, int]]) -> None:
+        self._grown.add(key)
+        self._frontier.admit(key, links)
 
     def marked(self, kept: Kept, answer: Marked, epoch: int) -> None:
         """Links are in the log of a server: those that are new wait here, if it is the node's."""
@@ -211,12 +216,13 @@ class Handover:
             self._arrive(grant, dict(_by_fingerprint(key, links)))
         elif answer.taken:
             self._frontier.server(key)  # also with no link that is new: others will come
-            self._frontier.admit(key, links)
+            self._admit(key, links)
         elif answer.length > self._read.get(key, 0) and key in self._frontier.servers:
-            self._frontier.admit(key, links)  # else the log, which has them, was read or will be
+            self._admit(key, links)  # else the log, which has them, was read or will be
 
     def mail(self, letters: Iterable[Mail], epoch: int) -> None:
         """Queue what other nodes have found for the node's servers."""
+        heard = []
         for letter in letters:
             key, length = letter.server, letter.start + len(letter.entries)
             if key in self._reading:
@@ -225,10 +231,11 @@ class Handover:
             if key in self._frontier.servers and not self._is_leaving(key):
                 for number, entry in enumerate(letter.entries, letter.start):
                     if number >= read and entry.author != epoch and entry.entry:
-                        self._frontier.admit(key, (pair for _, pair in _links(key, entry)))
+                        self._admit(key, (pair for _, pair in _links(key, entry)))
             if length > read:
                 self._read[key] = length
-                self._outbox.say(Heard(key, length))
+                heard.append(Heard(key, length))
+        self._outbox.acknowledge(heard)
 
     # What a server needs besides
 
@@ -319,6 +326,7 @@ class Handover:
         Args:
             ended: fingerprints of what ends with the commit that comes now, by server.
         """
+        self._grown.clear()
         rewritten = []
         for key, fingerprints in ended.items():
             self._ended[key] += len(fingerprints) // WIDTH
@@ -331,6 +339,10 @@ class Handover:
                 del self._ended[key]
                 rewritten.append(self.rewrite(server))
         return rewritten
+
+    def has_grown(self, key: str) -> bool:
+        """Tell whether the log of a server has links that came after `rewritten` was called last, and are not in what it returned."""
+        return key in self._grown
 
     def rewrite(self, server: Server) -> Rewrite:
         """Return what replaces the log of a server."""

@@ -10,9 +10,10 @@ from pathlib import Path
 import msgspec
 
 from andante import url as urls
+from andante.cluster.balance import RULES
 from andante.cluster.exchange import ClusterError
 from andante.crawl.changes import decisive
-from andante.crawl.peer import LEASE_JUDGED, Cluster
+from andante.crawl.cluster import LEASE_JUDGED, Cluster
 from andante.crawl.settings import Settings, SettingsError
 
 _SHARED = ("rate", "delay", "per_server", "total_rate", "max_pages", "policy", "ignore_robots")
@@ -51,6 +52,7 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
         store=store,
         members=members,
         node=settings.node or socket.gethostname(),
+        balance=RULES[settings.balance](),
         config=_config(settings),
         owners=_owners(settings.owners),
     )

@@ -9,15 +9,15 @@ import difflib
 import math
 import re
 import tomllib
-import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from andante import units
+from andante.crawl.values import typed
 from andante.store.output import SUFFIXES
 
 
@@ -158,7 +158,7 @@ class Settings:
     )
 
     cluster: str | None = _setting(
-        "Share the crawl with other nodes by this Redis: redis://HOST:PORT/0, rediss://, or redis+cluster://",
+        "Share the crawl with other nodes by this Redis, alone or in cluster mode: redis://[[USER]:PASSWORD@]HOST[:PORT]/0, or rediss://",
         default=None,
         group="Who",
     )
@@ -168,7 +168,7 @@ class Settings:
         group="Who",
     )
     node: str | None = _setting(
-        "Name of this node in the cluster [default: the machine's, and the job's]",
+        "Name of this node in the cluster [default: the machine's]",
         default=None,
         group="Who",
     )
@@ -203,8 +203,18 @@ class Settings:
         "Chance that a Bloom filter takes a new URL for a known one", default=1e-9, group="Who"
     )
     recent: int = _setting(
-        "URLs of other nodes that a node remembers, so as not to ask for them again",
+        "URLs that a node remembers, so as not to ask the cluster for them again; 0: none",
         default=1_000_000,
+        group="Who",
+    )
+    balance: Literal["vessels", "never"] = _setting(
+        "How nodes share the work: vessels levels it, as communicating vessels do; never leaves servers with the node that found them first",
+        default="vessels",
+        group="Who",
+    )
+    max_report: int = _setting(
+        "About the most URLs that a node tells the cluster's store at once",
+        default=5_000,
         group="Who",
     )
     max_unheard: int = _setting(
@@ -349,7 +359,7 @@ def from_strings(values: Mapping[str, object], *, where: str = "") -> dict[str, 
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
             raise SettingsError(f"{where}unknown setting {written!r}; did you mean {near!r}?")
         try:
-            result[name] = _typed(value, hints[name], known[name].metadata["unit"])
+            result[name] = typed(value, hints[name], known[name].metadata["unit"])
         except (TypeError, ValueError) as error:
             raise SettingsError(f"{where}{written}: {error}") from None
     return result
@@ -373,79 +383,6 @@ def load(path: Path) -> dict[str, Any]:
     return {"seeds": seeds, **from_strings(table, where=f"{path}: ")}
 
 
-def _typed(value: object, hint: Any, unit: Callable[[str], Any] | None) -> Any:
-    """Return a value as the type of its setting, or raise an error that says what is wanted."""
-    if get_origin(hint) in (Union, types.UnionType):
-        return _either(value, *get_args(hint), unit=unit)
-    if get_origin(hint) is tuple:
-        items = [value] if isinstance(value, str | Path) else value
-        if not isinstance(items, Iterable):
-            return _refuse(value, "a list")
-        return tuple(_typed(item, get_args(hint)[0], unit) for item in items)
-    if get_origin(hint) is Literal:
-        choices, word = get_args(hint), _word(value)
-        return word if word in choices else _refuse(value, f"one of {', '.join(choices)}")
-    if isinstance(value, str) and unit is not None:
-        return unit(value)
-    return _CONVERTERS[hint](value)
-
-
-def _either(value: object, first: Any, second: Any, *, unit: Callable[[str], Any] | None) -> Any:
-    """Return a value of the first type, or one of the few that the second has (None, or a word)."""
-    words = get_args(second) or (None,)
-    if _word(value) in words:
-        return _word(value)
-    try:
-        return _typed(value, first, unit)
-    except ValueError as error:
-        message = " or ".join([str(error), *(word for word in words if word)])
-        raise ValueError(message) from None
-
-
-def _word(value: object) -> object:
-    """Return a keyword as it is listed, however it is written."""
-    return value.strip().lower() if isinstance(value, str) else value
-
-
-def _bool(value: object) -> bool:
-    return value if isinstance(value, bool) else _refuse(value, "true or false")
-
-
-def _int(value: object) -> int:
-    if isinstance(value, str) and value.strip().isdigit():
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    return int(_refuse(value, "a whole number"))
-
-
-def _float(value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    return float(_refuse(value, "a number, or a text with its unit"))
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else _refuse(value, "a text")
-
-
-def _path(value: object) -> Path:
-    return Path(value) if isinstance(value, str | Path) else _refuse(value, "a path")
-
-
-_CONVERTERS: dict[Any, Callable[[object], Any]] = {
-    bool: _bool,
-    int: _int,
-    float: _float,
-    str: _text,
-    Path: _path,
-}
-
-
-def _refuse(value: object, wanted: str) -> Any:
-    raise ValueError(f"{value!r} is not {wanted}")
-
-
 _LEAST: dict[str, float] = {
     "max_pages": 1,
     "max_depth": 0,
@@ -461,6 +398,9 @@ _LEAST: dict[str, float] = {
     "max_header": 256,
     "max_body": 0,
     "max_decoded": 0,
+    "recent": 0,
+    "max_report": 1,
+    "max_unheard": 1,
 }
 
 
@@ -469,6 +409,8 @@ _ABOVE_ZERO = (
     "total_rate",
     "commit_interval",
     "max_wait",
+    "heartbeat",
+    "lease",
     "connect_timeout",
     "first_byte_timeout",
     "idle_timeout",
@@ -497,15 +439,19 @@ def _check(settings: Settings) -> None:
     for name in ("include", "exclude"):
         for pattern in getattr(settings, name):
             _check_pattern(name, pattern)
-    if settings.per_server == "auto" and settings.pipeline > 1:
-        raise SettingsError("pipeline: it does not go with per_server auto; leave one of them out")
-    if (settings.lease or 10.0) < 4 * settings.heartbeat:  # else no node would be seen to be silent
-        raise SettingsError("lease: it must be 4 times the heartbeat, or more")
+    _check_together(settings)
     _check_outputs(settings.output)
     if not settings.user_agent.strip() or re.search(r"[\r\n\0]", settings.user_agent):
         raise SettingsError("user_agent: it must be one line, and not empty")
     if settings.ca_file and not settings.ca_file.is_file():
         raise SettingsError(f"ca_file: {settings.ca_file} is not a file")
+
+
+def _check_together(settings: Settings) -> None:
+    if settings.per_server == "auto" and settings.pipeline > 1:
+        raise SettingsError("pipeline: it does not go with per_server auto; leave one of them out")
+    if (settings.lease or 10.0) < 4 * settings.heartbeat:  # else no node would be seen to be silent
+        raise SettingsError("lease: it must be 4 times the heartbeat, or more")
 
 
 def _check_outputs(paths: tuple[Path, ...]) -> None:

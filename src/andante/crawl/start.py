@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from andante import url as urls
 from andante.cluster.outbox import Outbox
+from andante.crawl.cluster import Cluster
 from andante.crawl.engine import Engine
-from andante.crawl.peer import Cluster, Peer
+from andante.crawl.peer import Peer
 from andante.crawl.settings import Settings, SettingsError
 from andante.crawl.state import State
 from andante.fetch import Connector, Limits
@@ -134,7 +135,7 @@ def engine(
     scope = urls.Scope(settings.scope, include=settings.include, exclude=settings.exclude)
     for seed in seeds:
         scope.add(seed)
-    outbox = Outbox() if cluster is not None else None
+    outbox = Outbox(settings.max_report) if cluster is not None else None
     state = State(
         settings, job=job, client=client, scope=scope, seeds=seeds, outbox=outbox, **options
     )

@@ -14,6 +14,7 @@ from andante.cluster.outbox import Outbox
 from andante.cluster.recent import Recent
 from andante.crawl.appraiser import Appraiser
 from andante.crawl.settings import Settings
+from andante.crawl.usage import Usage, usage
 from andante.fetch import Connector, Cookies, RequestTemplate
 from andante.flow import Pace
 from andante.frontier import Frontier, Policy, Server, Task
@@ -37,6 +38,7 @@ class State:
             once a turn, and a pause measured from the start of a long turn is too short.
         wall: gives the time of day, in seconds since 1970. It is no sum of the other clock, which stands still while the machine sleeps.
         chance: gives numbers in [0, 1), for what must not happen to all crawls at once.
+        usage: tells what the process has used of its machine.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class State:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
+        usage: Callable[[], Usage] = usage,
     ) -> None:
         self.settings = settings
         self.job = job
@@ -66,28 +69,9 @@ class State:
         self.now = clock
         self.wall = wall
         self.chance = chance
+        self.usage = usage
         self.stats = Stats.from_dict(job.stats)
-        self.frontier: Frontier
-        options: dict[str, Any] = {
-            "policy": policy,
-            "patience": inf if settings.max_wait is None else settings.max_wait,
-            "rescores": quality is not None and quality.rescores,
-            "set_point": settings.rate,
-            "delay": settings.delay,
-            "per_server": 1 if settings.per_server == "auto" else settings.per_server,
-            "per_address": settings.per_ip,
-            "pipelined": settings.pipeline > 1,
-        }
-        if outbox is None:
-            self.frontier = Frontier(job.load, **options)
-        else:
-            self.frontier = SharedFrontier(
-                job.load,
-                found=outbox.found,
-                recent=Recent(settings.recent),
-                ended=self.stats.ended,
-                **options,
-            )
+        self.frontier = self._frontier(policy, quality, outbox)
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None
         self.total = Pace(set_point=settings.total_rate)
         self.cookies = Cookies() if settings.cookies else None
@@ -110,6 +94,26 @@ class State:
         self.forget: Callable[[Server], None] = lambda _: None
         """Lets go of what is kept for a server that is another node's now."""
         self._requests = RequestTemplate(user_agent=settings.user_agent, headers=settings.header)
+
+    def _frontier(
+        self, policy: Policy | None, quality: Quality | None, outbox: Outbox | None
+    ) -> Frontier:
+        settings, read = self.settings, self.job.load
+        options: dict[str, Any] = {
+            "policy": policy,
+            "patience": inf if settings.max_wait is None else settings.max_wait,
+            "rescores": quality is not None and quality.rescores,
+            "set_point": settings.rate,
+            "delay": settings.delay,
+            "per_server": 1 if settings.per_server == "auto" else settings.per_server,
+            "per_address": settings.per_ip,
+            "pipelined": settings.pipeline > 1,
+        }
+        if outbox is None:
+            return Frontier(read, **options)
+        recent = Recent(settings.recent) if settings.recent else None
+        ended = self.stats.ended
+        return SharedFrontier(read, found=outbox.found, recent=recent, ended=ended, **options)
 
     def discard(self) -> None:
         """Forget all that was fetched since the last commit."""

@@ -8,6 +8,8 @@ from contextvars import Context
 from random import Random
 from typing import Any, TypeVar
 
+import msgspec
+
 from andante.cluster.exchange import (
     POOL,
     Answer,
@@ -28,6 +30,9 @@ T = TypeVar("T")
 TIMEOUT = 5.0
 """Seconds after which a service that does not answer is taken to be out of reach."""
 
+HEADERS = 200
+"""Bytes of a message besides what it says: those of IP and TCP, and the command that it is for Redis."""
+
 LATE = 8.0
 """Most seconds by which a message is late where that is the trouble."""
 
@@ -46,6 +51,30 @@ class Trouble:
         """The service refuses whatever it is asked."""
 
 
+class Line:
+    """A line that nodes share, each way: messages pass it one after another.
+
+    Args:
+        rate: bytes a second each way.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.carried = 0
+        """Bytes, both ways."""
+        self.messages = 0
+        """Both ways."""
+        self._rate = rate
+        self._free = [0.0, 0.0]
+
+    def takes(self, message: object, now: float, *, back: bool) -> float:
+        """Return the seconds until a message is through; ``back``: it is an answer."""
+        size = HEADERS + len(msgspec.msgpack.encode(message))
+        self.messages += 1
+        self.carried += size
+        self._free[back] = max(self._free[back], now) + size / self._rate
+        return self._free[back] - now
+
+
 class Link:
     """The way from a process to a service.
 
@@ -57,6 +86,7 @@ class Link:
         delay: mean seconds for a round trip.
         seed: of its chances.
         heed: called when a question has been answered.
+        line: whose rate bounds it; None: messages of any size take the same time.
     """
 
     def __init__(
@@ -67,19 +97,21 @@ class Link:
         delay: float,
         seed: object,
         heed: Callable[[], None] = lambda: None,
+        line: Line | None = None,
     ) -> None:
         self._process = process
         self._troubles = troubles
         self._delay = delay
         self._chance = Random(repr(seed))
         self._heed = heed
+        self._line = line
 
-    async def carry(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask."""
+    async def carry(self, ask: Callable[[], Awaitable[T]], question: object = None) -> T:
+        """Ask; the question is given where its size matters."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         if self._process.is_alive:
-            loop.call_later(self._takes(), self._arrive, ask, answer, context=Context())
+            loop.call_later(self._takes(question), self._arrive, ask, answer, context=Context())
         try:
             async with asyncio.timeout(TIMEOUT):
                 return await answer
@@ -100,11 +132,16 @@ class Link:
             error = raised
         self._heed()
         if not any(each.answers_lost for each in self._troubles):
-            self._process.call_later(self._takes(), _deliver, answer, result, error)
+            self._process.call_later(
+                self._takes(result, back=True), _deliver, answer, result, error
+            )
 
-    def _takes(self) -> float:
+    def _takes(self, message: object, *, back: bool = False) -> float:
         """Return the seconds that the next message takes."""
         seconds = self._delay * (0.4 + 0.2 * self._chance.random())
+        if self._line is not None:
+            now = asyncio.get_running_loop().time()
+            seconds += self._line.takes(message, now, back=back)
         if any(each.is_late for each in self._troubles):
             seconds += LATE * self._chance.random()
         return seconds
@@ -160,7 +197,7 @@ class LinkedStore:
         """Send a report."""
         store = self._store
         self._sent(report)
-        return await self._link.carry(lambda: store.exchange(report))
+        return await self._link.carry(lambda: store.exchange(report), report)
 
     async def entries(self, server: str, start: int, count: int) -> list[Entry]:
         """Return entries of a log."""

@@ -11,7 +11,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from random import Random
 from typing import Literal
 
@@ -32,6 +32,8 @@ class WebTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Pages, those of tarpits not included."""
     links: float = 10.0
     """Mean links on a page, besides those by which each page is reached."""
+    navigation: int = 0
+    """Links besides that are the same on all pages of a server: to its front page and the next ones."""
     locality: float = 0.75
     """Share of these that stay on the server."""
     fame: float = 1.0
@@ -71,6 +73,7 @@ _RANGES = {
     "servers": COUNT,
     "pages": COUNT,
     "links": Range(0, 1_000),
+    "navigation": Range(0, 1_000),
     "locality": SHARE,
     "fame": Range(0, 10),
     "popularity": Range(0, 1, is_open_above=True),
@@ -100,7 +103,7 @@ class Web:
         random = Random(f"web {seed}")
         counts = deal(traits.pages, traits.servers, exponent=traits.server_exponent, random=random)
         self._first = list(accumulate(counts, initial=0))
-        self._links = graph(
+        self._links: Sequence[Sequence[int]] = graph(
             self._first,
             seeds=traits.seeds,
             mean=traits.links,
@@ -109,6 +112,8 @@ class Web:
             popularity=traits.popularity,
             random=random,
         )
+        if traits.navigation:
+            self._links = self._with_navigation(traits.navigation)
         mu = -(traits.size_sigma**2) / 2
         self._sizes = array(
             "d",
@@ -127,6 +132,16 @@ class Web:
         return (
             f"<Web: {self.traits.pages} pages on {self.traits.servers} servers, seed {self._seed}>"
         )
+
+    def _with_navigation(self, count: int) -> list[Sequence[int]]:
+        linked: list[Sequence[int]] = []
+        for first, after in pairwise(self._first):
+            common = range(first, min(first + count, after))
+            linked += (
+                [*common, *(to for to in self._links[page] if to not in common)]
+                for page in range(first, after)
+            )
+        return linked
 
     # For experiments
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from andante.cluster.exchange import ClusterError, Node, Totals
+from andante.cluster.frontier import ADDRESS
 from andante.cluster.redis import bloom, wire
 from andante.cluster.redis.client import Client
 from andante.cluster.redis.keys import CRAWLS, key, wipe
@@ -25,8 +27,10 @@ class Inspection(msgspec.Struct, frozen=True):
     """The seen test."""
     settled: bool
     nodes: dict[int, Node]
+    silence: dict[int, float]
+    """Seconds since the last beat of each node that has had one, by Redis's clock."""
     servers: dict[int, int]
-    """How many servers each epoch owns; 0: nobody."""
+    """How many servers each epoch owns, IP addresses not counted; 0: nobody."""
     waiting: dict[int, int]
     """How many URLs wait for these."""
     totals: Totals
@@ -67,6 +71,7 @@ async def inspect(url: str, crawl: str) -> Inspection:
             raise ClusterError(f"there is no crawl {crawl!r} on the Redis at {client.where}")
         shards = range(int(count))
         nodes = await client.command("HGETALL", key(crawl, 0, "nodes"))
+        silence = await _silence(client, crawl)
         servers: Counter[int] = Counter()
         waiting: Counter[int] = Counter()
         for shard in shards:
@@ -79,12 +84,20 @@ async def inspect(url: str, crawl: str) -> Inspection:
             seen=seen.decode(),
             settled=settled == b"1",
             nodes=wire.unpack_nodes(nodes),
+            silence=silence,
             servers=dict(servers),
             waiting=dict(waiting),
             totals=await _totals(client, crawl, shards, seen.decode()),
             memory=sum(info["used_memory"] for info in infos),
             memory_max=sum(info["maxmemory"] for info in infos),
         )
+
+
+async def _silence(client: Client, crawl: str) -> dict[int, float]:
+    beats = await client.command("HGETALL", key(crawl, 0, "beats"))
+    (info,) = (await client.infos())[:1]
+    now = info["server_time_usec"] / 1e6
+    return {int(epoch): max(now - struct.unpack("<d", at)[0], 0.0) for epoch, at in beats.items()}
 
 
 async def remove(url: str, crawl: str) -> None:
@@ -100,9 +113,10 @@ async def _records(client: Client, name: str) -> AsyncIterator[tuple[int, int]]:
     cursor = b"0"
     while True:
         cursor, page = await client.command("HSCAN", name, cursor, "COUNT", 1_000)
-        for record in page.values():
-            owner, waiting = wire.unpack_record(record)
-            yield owner if owner != wire.POOLED else 0, waiting
+        for server, record in page.items():
+            if not server.startswith(ADDRESS.encode()):
+                owner, waiting = wire.unpack_record(record)
+                yield owner if owner != wire.POOLED else 0, waiting
         if int(cursor) == 0:
             return
 

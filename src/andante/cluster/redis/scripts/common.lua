@@ -5,7 +5,8 @@ local call = redis.call
 local prefix = string.sub(KEYS[1], 1, -5)  -- KEYS[1] is the shard's 'meta'
 local META = KEYS[1]
 local SERVERS, STATES, POOL = prefix .. 'servers', prefix .. 'states', prefix .. 'pool'
-local EPOCHS, NODES, TOKENS, TOLD = prefix .. 'epochs', prefix .. 'nodes', prefix .. 'tokens', prefix .. 'told'
+local EPOCHS, NODES, BEATS = prefix .. 'epochs', prefix .. 'nodes', prefix .. 'beats'
+local TOKENS, TOLD = prefix .. 'tokens', prefix .. 'told'
 local BURIED = 'x'
 
 local NOBODY, POOLED = 0, 4294967295  -- owners that are no epoch: none, and none but listed in the pool

@@ -262,6 +262,7 @@ if sequence > 0 then
       local node = call('HGET', NODES, epoch)
       local name, after = struct.unpack('<Bc0', node, 5)
       call('HSET', NODES, epoch, struct.pack('<I4Bc0', struct.unpack('<I4', node) + 1, #name, name) .. beat)
+      call('HSET', BEATS, epoch, struct.pack('<d', now()))
     end
     call('HSET', EPOCHS, epoch, struct.pack('<I4', sequence) .. answers)
   end

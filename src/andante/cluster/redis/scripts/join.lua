@@ -9,7 +9,7 @@ if found == '' then  -- what there was is of no use any more
   again = '1'
 end
 if not found or found == '' then
-  call('DEL', META, NODES, TOKENS, TOLD, POOL)
+  call('DEL', META, NODES, BEATS, TOKENS, TOLD, POOL)
   call('HSET', META, 'generation', generation, 'settled', again == '1' and 0 or 1, 'config', config, 'seen', seen,
     'shards', shards, 'begun', math.floor(now()))
 end

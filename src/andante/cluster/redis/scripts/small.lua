@@ -46,7 +46,7 @@ function DO.wipe()
     return {'more'}
   end
   for _, epoch in ipairs(call('HKEYS', EPOCHS)) do call('UNLINK', mail_of(epoch), gifts_of(epoch)) end
-  call('UNLINK', EPOCHS, STATES, POOL, NODES, TOKENS, TOLD)
+  call('UNLINK', EPOCHS, STATES, POOL, NODES, BEATS, TOKENS, TOLD)
   if ARGV[2] == '1' then call('DEL', META) end
   return {'ok'}
 end
@@ -55,6 +55,7 @@ end
 function DO.strike()
   if call('HGET', META, 'generation') ~= ARGV[2] then return {'lost'} end
   call('HDEL', NODES, ARGV[3])
+  call('HDEL', BEATS, ARGV[3])
   call('HDEL', TOKENS, ARGV[3])
   return {'ok'}
 end
