@@ -33,7 +33,8 @@ def node(name, cwd, seeds, *flags):
     fixed = ("--node", name, "--job", "job", "--output", "pages.jsonl", "--json-log")
     more = ("--scope", "any", "--allow-private", "--header", f"X-Node: {name}")
     return Running(
-        *("crawl", *seeds.split(), *fixed, *more, "--heartbeat", "200ms", "--lease", "2s", *flags), cwd=own
+        *("crawl", *seeds.split(), *fixed, *more, "--heartbeat", "200ms", "--lease", "2s", *flags),
+        cwd=own,
     )
 
 
@@ -141,9 +142,9 @@ def test_what_a_server_asks_for_is_kept_by_its_next_owner(redis, tmp_path):
             )
             busy = await web.server(
                 {
-                    "/": lambda visit: Reply(503, {"Retry-After": "6"})
-                    if len(busy.paths) < 2
-                    else page()
+                    "/": lambda visit: (
+                        Reply(503, {"Retry-After": "6"}) if len(busy.paths) < 2 else page()
+                    )
                 }
             )
             seeds = f"{slow.url} {busy.url}"
@@ -191,7 +192,9 @@ def test_servers_at_one_address_stay_together(redis, tmp_path):
                 at_one = visits(*(each for each in together if each.address == address))
                 gaps = [later.began - earlier.began for earlier, later in pairwise(at_one)]
                 assert min(gaps) > 0.025
-                assert all(later.began >= earlier.ended - 0.002 for earlier, later in pairwise(at_one))
+                assert all(
+                    later.began >= earlier.ended - 0.002 for earlier, later in pairwise(at_one)
+                )
 
     uvloop.run(main())
 
