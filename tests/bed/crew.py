@@ -28,6 +28,9 @@ BLOCK = 1_000
 CONNECTIONS = 64
 """Of a node of a `Crew`."""
 
+HEARTBEAT = 0.5
+"""Seconds."""
+
 _END = 120.0
 
 
@@ -133,7 +136,7 @@ class Crew:
         command = [sys.executable, "-m", "andante", "crawl", *self.site.site.seeds(10)]
         command += ["--cluster", self.redis.url, "--node", name, "--job", "job", "--json-log"]
         command += ["--output", "pages.jsonl", "--scope", "any", "--allow-private"]
-        command += ["--connections", str(CONNECTIONS), "--heartbeat", "500ms"]
+        command += ["--connections", str(CONNECTIONS), "--heartbeat", f"{HEARTBEAT}s"]
         if self.zookeeper:
             command += ["--zookeeper", self.zookeeper.hosts]
         return [*command, *map(str, flags)]

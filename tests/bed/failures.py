@@ -9,11 +9,12 @@ from __future__ import annotations
 import random
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from bed.crew import Crawler, Crew, crew
+from bed.crew import HEARTBEAT, Crawler, Crew, crew
 from bed.site import Site
 from services.process import wait_until
 
@@ -235,6 +236,64 @@ def interrupted(seed: int, size: Size) -> str:
         return f"{len(node.written())} pages until then; {told}"
 
 
+def polite(seed: int, size: Size) -> str:
+    """One node joins late, one leaves, one is killed, one hangs: at no address, which hosts share, is more asked for than may be."""
+    chance = random.Random(seed)
+    interval = 0.5
+    site = Site(hosts=size.hosts, pages=max(size.pages // 2, 20), sharing=4)
+    with crew(site, "--rate", "120/min", nodes=4, lease=f"{LEASE}s") as nodes:
+        *first, late = range(4)
+        chance.shuffle(first)
+        leaves, dies, hangs = (nodes.nodes[number] for number in first)
+        nodes.start(*first)
+        total = size.hosts * site.pages
+        nodes.wait_for_pages(total // 10)
+        nodes.start(late)
+        nodes.wait_for_pages(total // 5)
+        leaves.interrupt()
+        hangs.pause()
+        nodes.wait_for_pages(total * 3 // 10)
+        dies.kill()
+        time.sleep(LEASE)
+        hangs.resume()
+        assert leaves.wait(15.0) == 130
+        nodes.finish(leaves, dies)
+        again = nodes.check_nothing_is_lost(2)
+        nodes.check_manners("address", interval / 2 - 0.02)
+        visits: dict[str, list[float]] = {}
+        for visit in nodes.site.finished_log().visits:
+            visits.setdefault(visit.address, []).append(visit.began)
+        least = min(b - a for times in visits.values() for a, b in zip(times, times[10:]))  # noqa: B905
+        assert least > (10 - 0.6) * interval, f"11 requests to one address in {least} s"
+        return f"11 requests to an address take {least:.2f} s, {again} fetched again"
+
+
+def joined(seed: int, size: Size) -> str:
+    """A third node joins, and has its share ten heart-beats later; no server moves before, nor after that until the end is near."""
+    chance = random.Random(seed)
+    with crew(size.site, *size.flags, lease="60s") as nodes:
+        late = chance.randrange(3)
+        nodes.start(*{0, 1, 2} - {late})
+        nodes.wait_for_pages(int(size.all * 0.3))
+        nodes.start(late)
+        wait_until(lambda: nodes.nodes[late].events("crawl.started"))
+        entered = time.time()
+        told = ended(nodes, size)
+        visits = nodes.site.log().visits
+        beats = 10 * HEARTBEAT
+        last = visits[-1].began
+        shared = [v for v in visits if entered + beats < v.began < (entered + beats + last) / 2]
+        clients = Counter(visit.client for visit in shared)
+        share = clients[nodes.nodes[late].place.address] / max(len(shared), 1)
+        steady = {}
+        moves = 0
+        for visit in shared:
+            moves += steady.get(visit.host, visit.client) != visit.client
+            steady[visit.host] = visit.client
+        assert share > 0.8 / 3, f"its share is {share:.0%}, of {len(shared)} pages"
+        return f"share {share:.0%}, {moves} servers moved in {len(shared)} pages after that; {told}"
+
+
 def all_killed(seed: int, size: Size) -> str:
     """All nodes are killed at once, and started again."""
     return killed(seed, size, count=3, comes_back=True)
@@ -252,6 +311,8 @@ FAILURES: dict[str, Callable[[int, Size], str]] = {
     "hung": paused,
     "hung, ZooKeeper": lambda seed, size: paused(seed, size, has_zookeeper=True),
     "interrupted": interrupted,
+    "polite": polite,
+    "joined": joined,
     "Redis killed": lambda seed, size: without_redis(seed, size, how="killed"),
     "Redis killed, ZooKeeper": lambda seed, size: without_redis(
         seed, size, how="killed", has_zookeeper=True

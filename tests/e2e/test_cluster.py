@@ -2,14 +2,12 @@
 
 import asyncio
 import signal
-from email.utils import formatdate
 from itertools import pairwise
-from urllib.parse import urlsplit
 
 import pytest
 import uvloop
 
-from services.redis import redis_cluster, redis_server
+from services.redis import redis_server
 from support.command import Running, pages
 from support.web import Reply, Web, page, robots
 
