@@ -1,11 +1,14 @@
 """The benchmarks are run small, so that they do not rot; no times are asserted."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from andante.plan import METHODS
 
 ROOT = Path(__file__).parent.parent
 
@@ -81,3 +84,15 @@ def test_cluster():
     assert [row[2].strip() for row in rows] == ["Andante alone"]
     assert int(rows[0][4]) == 600
     assert rows[0][8].strip() == "0, 0"
+
+
+def test_plan():
+    """Three small problems of each shape: the gap to the optimum is as asked."""
+    small = ("--tasks", 12, "--types", 2, 3, 5, "--seeds", 1, "--seconds", 5, "--large", 300)
+    lines = run("plan.py", *small)
+    assert sum(line.startswith("| 12 ") for line in lines) == 12
+    (every,) = [line for line in lines if line.startswith("all 12: ")]
+    mean, greatest = map(float, re.findall(r"([\d.]+) %", every))
+    assert mean <= 2
+    assert greatest <= 8
+    assert [line.split(":")[0] for line in lines[-6:]] == list(METHODS)

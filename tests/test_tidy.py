@@ -17,7 +17,7 @@ OURS = [
 ]
 
 MODULE_LINES, TEST_LINES, FUNCTION_LINES = 500, 600, 70
-PURE = ("url.py", "page.py", "units.py", "frontier", "flow", "parse")
+PURE = ("url.py", "page.py", "units.py", "frontier", "flow", "parse", "plan")
 IMPURE = re.compile(
     r"time\.\w+|random\.\w+|datetime\.(datetime\.)?(now|today|utcnow)|open|print|input|Path|Path\.\w+"
 )

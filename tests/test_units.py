@@ -128,3 +128,17 @@ def test_format_exact_is_read_back(seconds, expected):
 )
 def test_counted(count, expected):
     assert units.counted(count, "page") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "bits"),
+    [("100Mbit/s", 10**8), ("1 Gbit/s", 10**9), ("0.5kbit/s", 500), ("12MB/s", 96 * 10**6)],
+)
+def test_bandwidth(text, bits):
+    assert units.bandwidth(text) == bits
+
+
+@pytest.mark.parametrize("text", ["100", "100Mbps", "-1Mbit/s", "Mbit/s", "1Tbit/s", ""])
+def test_what_is_no_bandwidth(text):
+    with pytest.raises(ValueError, match="is not a bandwidth such as 100Mbit/s, 1Gbit/s or 12MB/s"):
+        units.bandwidth(text)

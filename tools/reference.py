@@ -16,6 +16,8 @@ from typing import Any
 
 os.environ["COLUMNS"] = "100"  # help is wrapped alike everywhere
 
+import msgspec
+
 from andante import units
 from andante.cli import parser
 from andante.cli.flags import default_text
@@ -25,6 +27,7 @@ from andante.fetch import robots as robots_txt
 from andante.flow import REASONS, Again, Sample, verdict
 from andante.observe.events import EVENTS
 from andante.parse import sitemap, tree
+from andante.plan.file import DemandTable, NodeTable, TaskTable
 from andante.sim.machine import MachineTraits
 from andante.sim.population import Population
 from andante.sim.web import WebTraits
@@ -209,7 +212,32 @@ def simulation() -> str:
     return "\n".join(lines) + "\n"
 
 
+def planning() -> str:
+    """The keys of a planning file."""
+    lines = [
+        "# Planning files\n",
+        "What `andante plan` reads: a TOML file with the tables below, and before them `hours`, for how long the crawl runs (1 unless it says otherwise). A key without a default has to be there.\n",
+        "Sizes are written `500MB`, `4GiB`; bandwidths `100Mbit/s`, `1Gbit/s`, `12MB/s`. Prices are numbers of any currency.",
+    ]
+    for kind in (NodeTable, TaskTable, DemandTable):
+        texts = _docstrings(kind)
+        defaults = {each.name: each for each in msgspec.structs.fields(kind)}
+        lines += [f"\n## {(kind.__doc__ or '').split(':')[0].replace('``', '`')}\n"]
+        lines += [
+            _sentence((kind.__doc__ or "").split(": ", 1)[1].strip().rstrip(".")).replace(
+                "``", "`"
+            ),
+            "\n| key | default | meaning |\n|---|---|---|",
+        ]
+        for key, text in texts.items():
+            value = defaults[key].default
+            shown = "" if value is msgspec.NODEFAULT else value
+            lines.append(f"| `{key}` | {shown} | {text.replace('``', '`')} |")
+    return "\n".join(lines) + "\n"
+
+
 PAGES = {
+    "planning.md": planning,
     "cli.md": cli,
     "simulation.md": simulation,
     "events.md": events,

@@ -10,6 +10,17 @@ _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 8640
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _duration = re.compile(rf"{_NUMBER}\s*(?P<unit>{'|'.join(_SECONDS)})")
 _size = re.compile(rf"{_NUMBER}\s*(?P<unit>{'|'.join(_BYTES)})")
+_BITS = {
+    "bit/s": 1,
+    "kbit/s": 10**3,
+    "Mbit/s": 10**6,
+    "Gbit/s": 10**9,
+    "B/s": 8,
+    "kB/s": 8 * 10**3,
+    "MB/s": 8 * 10**6,
+    "GB/s": 8 * 10**9,
+}
+_bandwidth = re.compile(rf"{_NUMBER}\s*(?P<unit>{'|'.join(_BITS)})")
 _PER_MINUTE = {"s": 60.0, "m": 1.0, "h": 1 / 60}
 _RATES = (0.01 / 60, 60_000_000.0)  # requests a minute; what is outside is a slip of the pen
 _rate = re.compile(rf"{_NUMBER}\s*/\s*(?P<unit>s|sec|second|min|m|minute|h|hour)")
@@ -33,6 +44,15 @@ def size(text: str) -> int:
         ValueError: in one line that says what is allowed.
     """
     return int(_scaled(_size, _BYTES, text, "a size such as 500kB, 64MiB or 1GB"))
+
+
+def bandwidth(text: str) -> int:
+    """Return bits a second from ``100Mbit/s``, ``1Gbit/s``, ``12MB/s`` ...
+
+    Raises:
+        ValueError: in one line that says what is allowed.
+    """
+    return int(_scaled(_bandwidth, _BITS, text, "a bandwidth such as 100Mbit/s, 1Gbit/s or 12MB/s"))
 
 
 def rate(text: str) -> float:

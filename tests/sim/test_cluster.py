@@ -2,10 +2,12 @@
 
 import hashlib
 import os
+import random
 import re
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from andante.cluster.exchange import Ended, Heard
@@ -13,7 +15,7 @@ from andante.cluster.lease import Lease
 from andante.crawl.handover import Handover
 from andante.crawl.peer import Peer
 from andante.crawl.state import State
-from andante.sim.faults import KINDS
+from andante.sim.faults import KINDS, LOSS, Fault
 from andante.sim.trial import attempt, draw_trial
 
 SEEDS = 200
@@ -25,6 +27,7 @@ FOUND = {
     186: "A node that waited for the members at its start was buried before its first report, and failed.",
     249: "A log that a full store refused to show was never read, and the crawl did not end.",
     576: "Links in an answer that came late were queued again, though the log, which had them, was read meanwhile.",
+    595: "What an earlier life of a node had claimed was its own again, and nobody needed it.",
 }
 """Seeds that failed once, and why."""
 
@@ -40,6 +43,14 @@ def test_whatever_goes_wrong_all_rules_hold(first):
 @pytest.mark.parametrize("seed", FOUND)
 def test_what_failed_once_does_not_again(seed):
     assert not attempt(draw_trial(seed)).verdict.problems, FOUND[seed]
+
+
+@pytest.mark.parametrize("seed", [1, 5, 7, 13, 19])
+def test_a_store_that_comes_back_without_its_data_is_told_what_the_nodes_hold(seed):
+    chance = random.Random(seed)
+    loss = Fault(chance.uniform(3.0, 15.0), chance.uniform(0.5, 5.0), LOSS)
+    trial = msgspec.structs.replace(draw_trial(seed), faults=[loss])
+    assert not attempt(trial).verdict.problems
 
 
 def test_the_seeds_have_faults_of_all_kinds_and_some_have_none():

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, NoReturn
 
-from andante.cli import crawl, experiment, rate, simulate, status
+from andante.cli import crawl, experiment, plan, rate, simulate, status
 from andante.cluster.exchange import ClusterError
 from andante.crawl.settings import SettingsError
 from andante.store.journal import JobError
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"andante {version('andante')}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (crawl, status, rate, simulate, experiment):
+    for module in (crawl, status, rate, simulate, plan, experiment):
         module.add_to(commands)
     return root
 

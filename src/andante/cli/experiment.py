@@ -7,13 +7,14 @@ import csv
 import sys
 from pathlib import Path
 
-from andante.sim.experiments import backoff, cluster, limit, pid, policies, protocol
+from andante.sim.experiments import allocation, backoff, cluster, limit, pid, policies, protocol
 from andante.sim.experiments.result import Figure, Result, Table
 
 EXPERIMENTS = {
     "pid": "a set-point in pages a minute: source 1's controller, ours, and others",
     "limit": "how many connections to a server: source 2's rule, ours, and others",
     "backoff": "servers that refuse: ours, and others",
+    "allocation": "what a crawl costs against the number of nodes reserved (source 4)",
     "protocol": "HTTP/1.0, persistent and pipelined connections, and how many (source 5; two or three minutes)",
     "policies": "which server next: source 5's policies, and an upper bound (a quarter of an hour)",
     "cluster": "three nodes and what their words to each other cost: source 3's experiments (ten minutes)",
@@ -23,6 +24,7 @@ _RUN = {
     "pid": pid.run,
     "limit": limit.run,
     "backoff": backoff.run,
+    "allocation": allocation.run,
     "protocol": protocol.run,
     "policies": policies.run,
     "cluster": cluster.run,

@@ -59,6 +59,7 @@ class Engine:
         self._started = state.now()
         self._seconds_before = state.stats.seconds
         self._pages_before = state.stats.pages
+        self._processor_before = state.stats.processor - state.usage().processor
 
     async def run(self) -> None:
         """Crawl until nothing is left or a limit is met, and commit.
@@ -115,7 +116,10 @@ class Engine:
     def snapshot(self) -> Snapshot:
         """Return what the crawl looks like now."""
         state, elapsed = self.state, self.state.now() - self._started
+        usage = state.usage()
         state.stats.seconds = self._seconds_before + elapsed
+        state.stats.processor = self._processor_before + usage.processor
+        state.stats.memory = max(state.stats.memory, usage.memory)
         return Snapshot(
             stats=state.stats,
             known=state.frontier.known,

@@ -196,8 +196,11 @@ class Handover:
         """Links are in the log of a server: those that are new wait here, if it is the node's."""
         part = kept.part
         key: str = part.server  # type: ignore[union-attr]
-        if key in self._wanted and not part.fingerprints:  # type: ignore[union-attr]
-            self._claimed(key, answer.owner, epoch)
+        if not part.fingerprints:  # type: ignore[union-attr]
+            if key in self._wanted:
+                self._claimed(key, answer.owner, epoch)
+            elif answer.taken:
+                self._outbox.say(Give(key))  # an earlier life had claimed it
             return
         if answer.owner != epoch or self._is_leaving(key):
             return

@@ -14,6 +14,7 @@ from andante.cluster.outbox import Outbox
 from andante.cluster.recent import Recent
 from andante.crawl.appraiser import Appraiser
 from andante.crawl.settings import Settings
+from andante.crawl.usage import Usage, usage
 from andante.fetch import Connector, Cookies, RequestTemplate
 from andante.flow import Pace
 from andante.frontier import Frontier, Policy, Server, Task
@@ -37,6 +38,7 @@ class State:
             once a turn, and a pause measured from the start of a long turn is too short.
         wall: gives the time of day, in seconds since 1970. It is no sum of the other clock, which stands still while the machine sleeps.
         chance: gives numbers in [0, 1), for what must not happen to all crawls at once.
+        usage: tells what the process has used of its machine.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class State:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
+        usage: Callable[[], Usage] = usage,
     ) -> None:
         self.settings = settings
         self.job = job
@@ -66,6 +69,7 @@ class State:
         self.now = clock
         self.wall = wall
         self.chance = chance
+        self.usage = usage
         self.stats = Stats.from_dict(job.stats)
         self.frontier: Frontier
         options: dict[str, Any] = {

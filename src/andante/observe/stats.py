@@ -27,6 +27,10 @@ class Stats(msgspec.Struct, kw_only=True):
     """Bytes of payload received, as transferred."""
     seconds: float = 0.0
     """Time that the crawl has run, all its starts together."""
+    processor: float = 0.0
+    """Seconds of processor time that it has used, all its starts together."""
+    memory: int = 0
+    """Most memory that it had, bytes."""
 
     @property
     def pages(self) -> int:

@@ -12,6 +12,7 @@ import msgspec
 
 from andante.crawl.settings import Settings
 from andante.crawl.start import choose, engine, limits, open_job
+from andante.crawl.usage import Usage
 from andante.frontier import Policy
 from andante.frontier.quality import Quality
 from andante.observe import Event, Stats
@@ -144,6 +145,7 @@ class Simulation:
                 clock=now,
                 wall=lambda: EPOCH + now(),
                 chance=Random(f"crawl {self._seed}").random,
+                usage=lambda: Usage(machine.busy if machine else 0.0, 0),
             )
             await running.run()
         finally:

@@ -20,14 +20,24 @@ from andante.store.rates import names
 _LARGEST = 10
 
 
+class Met(msgspec.Struct, frozen=True):
+    """A server that the job has met."""
+
+    server: str
+    queued: int
+    """URLs of it that wait."""
+    crawl_delay: float
+    """Of its robots.txt, seconds."""
+
+
 class Inspection(msgspec.Struct, kw_only=True):
     """What a job held at its last commit."""
 
     stats: dict[str, Any]
     known: int
     queued: int
-    servers: int
-    """Servers met."""
+    met: list[Met]
+    """The servers met."""
     servers_waiting: int
     """Those that have URLs waiting."""
     largest: list[tuple[str, int]]
@@ -36,6 +46,11 @@ class Inspection(msgspec.Struct, kw_only=True):
     ended: list[Ended]
     """URLs that ended without a page."""
     is_running: bool
+
+    @property
+    def servers(self) -> int:
+        """How many servers it has met."""
+        return len(self.met)
 
 
 def inspect(directory: Path) -> Inspection:
@@ -53,7 +68,10 @@ def inspect(directory: Path) -> Inspection:
             stats=meta.get("stats", {}),
             known=sum(map(len, journal.fingerprints())) // 8,
             queued=queues.total(),
-            servers=len(journal.servers()),
+            met=[
+                Met(server, queues[server], state.crawl_delay)
+                for server, state in journal.servers().items()
+            ],
             servers_waiting=len(queues),
             largest=queues.most_common(_LARGEST),
             outputs=[

@@ -1,0 +1,43 @@
+"""Source 4's heuristic: priority matching of tasks to nodes, those in use first."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Sequence
+
+from andante.plan.model import Resources
+
+
+def priority_matching(needs: Sequence[Resources], nodes: Sequence[Resources]) -> list[int | None]:
+    """Return the node of each task, None for those that wait.
+
+    Nothing is sorted: tasks come, and nodes are looked through, in the order of their lists.
+
+    Source: 4, "static allocation", steps 1 to 4.
+    """
+    free = list(nodes)
+    in_use: list[int] = []
+    idle = list(range(len(nodes)))
+    found: list[int | None] = []
+    for need in needs:
+        # Steps 1 and 2: the nodes in use, in order; all three resources must suffice.
+        node = _first(in_use, free, need)
+        if node is None:
+            # Step 3: only then the idle nodes, in order.
+            node = _first(idle, free, need)
+            if node is not None:
+                idle.remove(node)
+                insort(in_use, node)
+        if node is not None:
+            free[node] = free[node].minus(need)
+        found.append(node)  # step 4: where no node is left, the task waits
+    return found
+
+
+def _first(nodes: Iterable[int], free: Sequence[Resources], need: Resources) -> int | None:
+    cpu, memory, bandwidth = need
+    for node in nodes:
+        left = free[node]
+        if left[0] >= cpu and left[1] >= memory and left[2] >= bandwidth:
+            return node
+    return None
