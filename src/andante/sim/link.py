@@ -132,7 +132,9 @@ class Link:
             error = raised
         self._heed()
         if not any(each.answers_lost for each in self._troubles):
-            self._process.call_later(self._takes(result, back=True), _deliver, answer, result, error)
+            self._process.call_later(
+                self._takes(result, back=True), _deliver, answer, result, error
+            )
 
     def _takes(self, message: object, *, back: bool = False) -> float:
         """Return the seconds that the next message takes."""
