@@ -34,6 +34,7 @@ class Stay(NamedTuple):
     began: float
     ended: float
     host: str
+    """Or its address."""
     client: str
     visits: int
 
@@ -85,18 +86,18 @@ class AccessLog:
         first = self.visits[0].began
         return AccessLog([v for v in self.visits if start <= v.ended - first < end])
 
-    def stays(self) -> list[Stay]:
-        """Return what came on each connection, by the time it began."""
+    def stays(self, of: str = "host") -> list[Stay]:
+        """Return what came on each connection to a host, or ``address``, by the time it began."""
         groups: defaultdict[tuple[str, str, int], list[Visit]] = defaultdict(list)
         for visit in self.visits:
-            groups[visit.host, visit.client, visit.connection].append(visit)
+            groups[getattr(visit, of), visit.client, visit.connection].append(visit)
         return sorted(
             Stay(visits[0].began, max(v.ended for v in visits), host, client, len(visits))
             for (host, client, _), visits in groups.items()
         )
 
-    def at_once(self, slack: float = 0.002) -> list[tuple[Stay, Stay]]:
-        """Return the pairs of stays of two clients at a host at the same time.
+    def at_once(self, slack: float = 0.002, of: str = "host") -> list[tuple[Stay, Stay]]:
+        """Return the pairs of stays of two clients at a host, or ``address``, at the same time.
 
         Stays, not visits: where a page takes no time, nobody would be met on it.
 
@@ -105,7 +106,7 @@ class AccessLog:
         """
         found = []
         last: defaultdict[str, dict[str, Stay]] = defaultdict(dict)  # of each client, by its end
-        for stay in self.stays():
+        for stay in self.stays(of):
             others = last[stay.host]
             found += [
                 (other, stay)

@@ -81,6 +81,8 @@ class Site:
     """Of each host."""
     speeds: Sequence[float] = (0.0,)
     """Requests per second that a host answers: of the first, the second, and so on, and over again; 0: all that come."""
+    sharing: int = 1
+    """Hosts at one address."""
 
     def __post_init__(self) -> None:
         assert self.pages >= VARIANTS, "each variant must be linked to by the first host"
@@ -89,7 +91,8 @@ class Site:
     @property
     def names(self) -> dict[str, str]:
         """The hosts and their addresses."""
-        return {_host(n): f"10.78.{n // 250}.{n % 250 + 1}" for n in range(self.hosts)}
+        places = [n // self.sharing for n in range(self.hosts)]
+        return {_host(n): f"10.78.{at // 250}.{at % 250 + 1}" for n, at in enumerate(places)}
 
     def seeds(self, count: int = 1) -> list[str]:
         """Return the home pages of the first hosts."""
@@ -160,7 +163,8 @@ class Site:
 class SiteServer(Service):
     """nginx with a site."""
 
-    def __init__(self, folder: Path, place: Place) -> None:
+    def __init__(self, folder: Path, place: Place, site: Site) -> None:
+        self.site = site
         executable = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
         assert executable, "nginx is missing: run make test, or install nginx-light"
         self.access_log = folder / "access.log"
@@ -200,7 +204,7 @@ def serve(site: Site, place: Place) -> Iterator[SiteServer]:
     with folder() as own:
         site.write(own / "pages")
         (own / "nginx.conf").write_text(site.configuration(own))
-        server = SiteServer(own, place)
+        server = SiteServer(own, place, site)
         try:
             yield server.start()
         finally:

@@ -9,7 +9,7 @@ from andante.cli import main
 from andante.cluster.balance import Load
 from andante.cluster.exchange import Ended, Give
 from andante.cluster.redis import RedisStore
-from andante.crawl.peer import Beat
+from andante.crawl.pulse import Beat
 from services.redis import redis_server
 from support.cluster import Member, fingerprints, links
 

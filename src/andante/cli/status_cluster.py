@@ -12,7 +12,7 @@ import msgspec
 from andante.cluster.balance import Load
 from andante.cluster.exchange import POOL, ClusterError, Node, UnreachableError
 from andante.cluster.lease import CONTACT
-from andante.crawl.peer import Beat
+from andante.crawl.pulse import Beat
 from andante.units import counted, format_duration, format_size
 
 if TYPE_CHECKING:

@@ -40,6 +40,7 @@ class SharedFrontier(Frontier):
         self._found = found
         self._recent = recent
         self._ended: dict[str, bytearray] = {}
+        self._ended_here = bytearray()
         self._in_hand: dict[tuple[int, int], Task] = {}
         self._at: dict[str, set[Server]] = {}  # by IP address that is the node's
         self._where: dict[Server, str] = {}
@@ -155,7 +156,9 @@ class SharedFrontier(Frontier):
         if self.servers.get(server.key) is server:
             super().finish(task)
             self._done += 1
-            self._ended.setdefault(server.key, bytearray()).extend(urls.fingerprint(task.url))
+            fingerprint = urls.fingerprint(task.url)
+            self._ended.setdefault(server.key, bytearray()).extend(fingerprint)
+            self._ended_here += fingerprint
 
     def note(self, key: str, fingerprints: bytes) -> None:
         """URLs of a server have ended that were taken elsewhere."""
@@ -196,12 +199,22 @@ class SharedFrontier(Frontier):
         ended, self._ended = self._ended, {}
         return ended
 
+    def discard(self) -> None:
+        """Forget which URLs have ended since the last commit."""
+        self._ended.clear()
+        self._ended_here.clear()
+
     def changes(self) -> Changes:
-        """Return what a commit must write; blocks of servers that are gone may go."""
+        """Return what a commit must write; blocks of servers that are gone may go.
+
+        The fingerprints are of the URLs that have ended here. Those that wait may end elsewhere.
+        """
         changes = super().changes()
         changes.finished.extend(self._gone)
         self._gone = []
-        return changes
+        ended_here = bytes(self._ended_here)
+        self._ended_here.clear()
+        return changes._replace(fingerprints=ended_here)
 
     def _is_new(self, fingerprint: bytes) -> bool:
         return self._recent is None or self._recent.add(fingerprint)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from andante.cluster.exchange import Ended, Heard, Links, Part, Report, Rewrite
+from andante.cluster.exchange import Ended, Heard, Known, Links, Part, Report, Rewrite
 from andante.cluster.packing import pack
 from andante.frontier.block import Link
 from andante.frontier.seen import WIDTH
@@ -22,6 +22,10 @@ REPORT_MAX = 5_000
 
 ENTRY_MAX = 1_000
 """Most links in an entry of a log."""
+
+
+RECALL_MAX = 50_000
+"""Links that were heard, and are remembered for the store: it may lose them before their owner has read them."""
 
 
 class Found(msgspec.Struct):
@@ -65,6 +69,8 @@ class Outbox:
         self._ending: list[Kept] = []
         self._later: list[Kept] | None = None
         self._linked: Counter[str] = Counter()
+        self._past: deque[Links] = deque()
+        self._past_size = 0
         self.waiting = 0
         """Links that wait to be heard."""
 
@@ -78,7 +84,7 @@ class Outbox:
 
     def restore(self, number: int, part: Part) -> None:
         """Add a part that an earlier life of the node has left."""
-        self._append(Kept(number, part))
+        self._append(Kept(number, part, _size(part)))
         self._last = self._stored = number
 
     # What there is to say
@@ -136,7 +142,20 @@ class Outbox:
     def say_first(self, part: Part) -> None:
         """Add a part that is said although all others are held."""
         self._last += 1
-        self._parts.append(Kept(self._last, part))
+        self._parts.append(Kept(self._last, part, _size(part)))
+
+    def remember(self, part: Links) -> None:
+        """Links are in the store, and perhaps nowhere else as yet."""
+        self._past.append(part)
+        self._past_size += len(part.fingerprints) // WIDTH
+        while self._past_size > RECALL_MAX:
+            self._past_size -= len(self._past.popleft().fingerprints) // WIDTH
+
+    def recall(self) -> None:
+        """Say again what was heard lately."""
+        past, self._past, self._past_size = self._past, deque(), 0
+        for part in past:
+            self._add(part)
 
     def release(self) -> None:
         """Say all again."""
@@ -145,7 +164,7 @@ class Outbox:
 
     def _add(self, part: Part, links: Sequence[Link] = (), grades: bytes = b"") -> None:
         self._last += 1
-        self._append(Kept(self._last, part, max(len(links), 1), links, grades))
+        self._append(Kept(self._last, part, _size(part), links, grades))
 
     def _append(self, kept: Kept) -> None:
         if isinstance(kept.part, Links):
@@ -185,6 +204,8 @@ class Outbox:
             self._done_with(kept)
             if kept.number <= self._stored:
                 self._heard.append(kept.number)
+            if isinstance(kept.part, Links) and kept.part.fingerprints:
+                self.remember(kept.part)
         self._said = []
         self._report = None
         return heard
@@ -236,6 +257,16 @@ class Outbox:
         for kept in self._ending:
             self._append(kept)
         self._ending = []
+
+
+def _size(part: Part) -> int:
+    """Return the URLs in a part; one if it has none."""
+    match part:
+        case Links() | Ended() | Known():
+            return max(len(part.fingerprints) // WIDTH, 1)
+        case Rewrite():
+            return max(sum(len(found) for found, _ in part.entries) // WIDTH, 1)
+    return 1
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -19,9 +19,9 @@ import uvloop
 
 from andante import url as urls
 from andante.crawl.changes import decisive, told
+from andante.crawl.cluster import Cluster
 from andante.crawl.engine import Engine
 from andante.crawl.join import clock, join
-from andante.crawl.peer import Cluster
 from andante.crawl.settings import Settings, SettingsError, from_strings
 from andante.crawl.start import Choice, choose, engine, limits, open_job
 from andante.crawl.state import State

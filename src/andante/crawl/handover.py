@@ -25,7 +25,7 @@ from andante.cluster.exchange import (
     UnreachableError,
 )
 from andante.cluster.frontier import ADDRESS, SharedFrontier
-from andante.cluster.outbox import ENTRY_MAX, Kept, Outbox
+from andante.cluster.outbox import ENTRY_MAX, RECALL_MAX, Kept, Outbox
 from andante.cluster.packing import pack, unpack
 from andante.crawl.state import State
 from andante.flow import Learnt
@@ -101,7 +101,8 @@ class Handover:
             task.cancel()
 
     def forget(self) -> None:
-        """The node has lost all its servers."""
+        """The node has lost all its servers; what it has in hand, too."""
+        self._state.life += 1
         self.close()
         self._reading.clear()
         self.arriving = 0
@@ -275,6 +276,8 @@ class Handover:
         for key, to in list(self._leaving.items()):
             server = self._frontier.servers.get(key)
             luggage = b"" if server is None else self._luggage(server)
+            if server is not None and to != _NOWHERE and not server.visits:
+                self._remember(server)
             if server is None or self._frontier.withdraw(server):
                 del self._leaving[key]
                 self._read.pop(key, None)
@@ -286,6 +289,12 @@ class Handover:
                         (ADDRESS + address, to, b"") for address in self._frontier.emptied()
                     ]
                     self._gone.add(key)
+
+    def _remember(self, server: Server) -> None:
+        """Until another node has read what waits for a server that goes, it is in the store alone, which may lose it."""
+        if server.queued <= RECALL_MAX // 5:
+            for fingerprints, entry in self.rewrite(server).entries:
+                self._outbox.remember(Links(server.key, fingerprints, entry))
 
     def packed(self) -> list[tuple[str, int, bytes]]:
         """Return those that may go with the commit that comes now: server, whereto, luggage."""

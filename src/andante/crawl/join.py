@@ -13,7 +13,7 @@ from andante import url as urls
 from andante.cluster.balance import RULES
 from andante.cluster.exchange import ClusterError
 from andante.crawl.changes import decisive
-from andante.crawl.peer import LEASE_JUDGED, Cluster
+from andante.crawl.cluster import LEASE_JUDGED, Cluster
 from andante.crawl.settings import Settings, SettingsError
 
 _SHARED = ("rate", "delay", "per_server", "total_rate", "max_pages", "policy", "ignore_robots")
@@ -34,7 +34,7 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
             f"--cluster needs {error.name}; install it with: pip install 'andante[cluster]'"
         ) from None
     assert settings.cluster is not None
-    crawl = settings.crawl_name or _name(seeds)
+    crawl = _name(seeds) if settings.crawl_name is None else settings.crawl_name
     store = RedisStore(
         settings.cluster,
         crawl,

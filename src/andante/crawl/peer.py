@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import inf
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import msgspec
 
-from andante.cluster.balance import Balance, Load, Throughput, Vessels, choose
+from andante.cluster.balance import Load, choose
 from andante.cluster.exchange import (
     POOL,
     Answer,
@@ -32,29 +29,20 @@ from andante.cluster.exchange import (
     Node,
     Own,
     Rewrite,
-    Store,
     Take,
     Totals,
     UnreachableError,
 )
 from andante.cluster.frontier import ADDRESS, SharedFrontier
 from andante.cluster.lease import Judge, Lease, Watch
-from andante.cluster.members import Members
 from andante.cluster.outbox import Kept, Outbox, decode
+from andante.crawl.cluster import LEASE, LEASE_JUDGED, Cluster
 from andante.crawl.handover import Handover
+from andante.crawl.pulse import Beat, Pulse, Shares
 from andante.crawl.state import State
 from andante.frontier.seen import unpack
 from andante.observe import Event
 from andante.store.job import Outgoing
-
-LEASE = 45.0
-"""Seconds without a beat after which a node counts as dead, where the store alone judges: longer than it may be away."""
-
-LEASE_JUDGED = 10.0
-"""The same where there are members, too."""
-
-DEFAULT_CONNECTIONS = 256
-"""Stands for the connections where their number is found by the crawl."""
 
 _HUNGRY = 64
 """URLs below which a node speaks as soon as it has something to say."""
@@ -64,43 +52,6 @@ _STEPS = 20
 
 _LEAVING = 10.0
 """Seconds that a node which leaves tries to hand over what it has."""
-
-
-class Beat(msgspec.Struct, array_like=True):
-    """What a node lets the others know at each heart-beat."""
-
-    load: Load
-    pages: int = 0
-    """That it has fetched in all."""
-    seen: Sequence[int] = ()
-    """Epochs of the nodes that it knows of: none of them takes more than a share of what is for all."""
-    lease: float = 0.0
-    """Seconds without a beat after which others may take it for dead."""
-    unheard: int = 0
-    """Links that it has found and the store has not heard of."""
-
-
-@dataclass
-class Cluster:
-    """What joins a crawl to others.
-
-    Args:
-        store: the shared store.
-        members: says who is alive; None: the store alone does.
-        node: name of this node.
-        balance: how work is shared; by `Vessels` unless given.
-        config: what must be the same for all nodes.
-        owners: which node has a server at first, as planned.
-        busy: gives the seconds for which the processor has worked for this node.
-    """
-
-    store: Store
-    node: str
-    members: Members | None = None
-    balance: Balance = field(default_factory=Vessels)
-    config: bytes = b""
-    owners: Mapping[str, str] = field(default_factory=dict)
-    busy: Callable[[], float] = time.process_time
 
 
 class Peer:
@@ -119,8 +70,8 @@ class Peer:
         self._lease = self._new_lease()
         self._watch = Watch(self._lease_time)
         self._handover = Handover(state, self._frontier, outbox, self._store)
-        self._throughput = Throughput()
-        self._beaten = (state.now(), 0, cluster.busy())
+        self._pulse = Pulse(state, self._frontier, self._handover, cluster.busy)
+        self._shares = Shares(state)
         self._epoch = POOL
         self._generation = ""
         self._nodes: dict[int, Node] = {}
@@ -134,7 +85,6 @@ class Peer:
         self._packed: list[tuple[str, int, bytes]] = []
         self._rewritten: list[Rewrite] = []
         self._settled = True
-        self._has_share = settings.total_rate == inf
         self._trouble = ""
         state.may_send = self.may_send
         state.seed_has_moved = lambda seed: self._do(("tell", seed), self._spread(seed))
@@ -161,7 +111,7 @@ class Peer:
         """Tell whether the node's servers are its own at this moment, and there is room for what is found."""
         return (
             self._lease.holds(self._state.now())
-            and self._has_share
+            and self._shares.is_known
             and self._outbox.waiting < self._state.settings.max_unheard
         )
 
@@ -248,7 +198,7 @@ class Peer:
 
     def _enough(self) -> float:
         """Return how many URLs are enough until the next heart-beat."""
-        return max(_HUNGRY, 2 * self._throughput.rate * self._state.settings.heartbeat)
+        return max(_HUNGRY, 2 * self._pulse.rate * self._state.settings.heartbeat)
 
     async def leave(self, commit: Callable[[], Awaitable[None]]) -> None:
         """Hand over all servers, and leave. What cannot be said now is said by the next start, or found out by the others."""
@@ -301,7 +251,7 @@ class Peer:
     async def _speak(self) -> bool:
         """Send a report and take its answer; tell whether there was one."""
         sent_at = self._state.now()
-        report = self._outbox.report(msgspec.msgpack.encode(self._beat()))
+        report = self._outbox.report(self._beat())
         if report.number != self._sent[0]:
             self._sent = report.number, sent_at
         try:
@@ -377,8 +327,7 @@ class Peer:
             if node.beat
         }
         self._loads = {epoch: beat.load for epoch, beat in beats.items()}
-        self._share(beats)
-        self._allow(beats)
+        self._shares.divide(self._epoch, answer.nodes, beats)
         before, self._totals = self._totals, answer.totals
         self._is_over = (
             before is not None
@@ -404,45 +353,15 @@ class Peer:
         task = self._tasks[what] = asyncio.create_task(work)
         task.add_done_callback(lambda _: self._tasks.pop(what, None))
 
-    def _beat(self) -> Beat:
-        now, pages, busy = self._state.now(), self._state.stats.requests, self._cluster.busy()
-        before, self._beaten = self._beaten, (now, pages, busy)
-        seconds = now - before[0]
-        if seconds > 0:
-            use = max((busy - before[2]) / seconds, self._in_use())
-            self._throughput.add(seconds, pages - before[1], use=use)
-        return Beat(
-            self._load(),
-            self._state.stats.pages,
-            list(self._nodes),
-            self._lease_time,
-            self._outbox.waiting,
-        )
-
-    def _in_use(self) -> float:
-        """Return the share of the connections that are at work."""
-        connections = self._state.settings.connections
-        return self._frontier.visits / (
-            DEFAULT_CONNECTIONS if connections == "auto" else connections
-        )
-
-    def _load(self) -> Load:
-        sizes = [each.queued for each in self._frontier.servers.values() if each.queued]
-        measured = self._throughput
-        return Load(
-            waiting=self._frontier.queued + self._handover.arriving,
-            throughput=measured.rate,
-            power=measured.power,
-            known=measured.known,
-            servers=len(sizes),
-            largest=max(sizes, default=0),
-        )
+    def _beat(self) -> bytes:
+        beat = self._pulse.beat(self._nodes, lease=self._lease_time, unheard=self._outbox.waiting)
+        return msgspec.msgpack.encode(beat)
 
     def _balance(self, totals: Totals) -> None:
         """Give servers to the pool, or take some from it."""
         if self._handover.is_busy or self._is_taking:
             return
-        loads = self._loads | {self._epoch: self._load()}
+        loads = self._loads | {self._epoch: self._pulse.load()}
         move = self._cluster.balance.decide(
             self._epoch, loads, waiting=totals.waiting, pool=totals.pool
         )
@@ -454,27 +373,6 @@ class Peer:
         elif move.take:
             self._is_taking = True
             self._outbox.say(Take(move.take))
-
-    def _share(self, beats: dict[int, Beat]) -> None:
-        """Keep to this node's part of a total rate, an equal one: less at once when there are more nodes, more when all others know of each other."""
-        total, others = self._state.settings.total_rate, set(self._nodes) - {self._epoch}
-        part = total / (len(others) + 1)
-        is_known = all(each in beats and self._epoch in beats[each].seen for each in others)
-        if total < inf and (is_known or (self._has_share and part < self._state.total.set_point)):
-            self._has_share = True
-            self._state.total.change(part, self._state.now())
-
-    def _allow(self, beats: dict[int, Beat]) -> None:
-        """Keep to this node's part of what is left of the most pages; nodes that speak at one moment may pass it by a few."""
-        limit, own = self._state.settings.max_pages, self._state.stats.pages
-        if limit is None:
-            return
-        others = {epoch: beat.pages for epoch, beat in beats.items() if epoch != self._epoch}
-        left = max(limit - own - sum(others.values()), 0)
-        part, rest = divmod(left, len(others) + 1)
-        is_first = all(self._epoch < each for each in others)
-        self._state.max_pages = own + part + (rest if is_first else 0)
-        self._state.is_full = not left
 
     # Others
 
@@ -524,7 +422,7 @@ class Peer:
         self._lease.end()
         self._outbox.restart()
         self._set_aside_ended()
-        self._frontier.ended()
+        self._frontier.discard()
         self._state.discard()
         self._handover.forget()
         await self._begin_anew()
@@ -562,14 +460,17 @@ class Peer:
         """Say all that this node holds; what it finds meanwhile waits until all others have had time to do so, too."""
         say = self._outbox.say_first
         self._outbox.hold()
+        self._outbox.recall()
         for server in list(self._frontier.servers.values()):
             say(Own(server.key))
             say(self._handover.rewrite(server))
         for address in self._frontier.addresses:
             say(Own(ADDRESS + address))
         ended = self._frontier.ended().values()  # they wait for a commit, and at the store no more
-        for fingerprints in (*map(bytes, ended), *self._state.job.known()):
-            say(Known(fingerprints))
+        before = b"".join(self._handover.before)
+        for fingerprints in (*map(bytes, ended), before, *self._state.job.known()):
+            if fingerprints:
+                say(Known(fingerprints))
         self._do("settle", self._settle())
 
     async def _settle(self) -> None:

@@ -9,15 +9,15 @@ import difflib
 import math
 import re
 import tomllib
-import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from andante import units
+from andante.crawl.values import typed
 from andante.store.output import SUFFIXES
 
 
@@ -189,7 +189,7 @@ class Settings:
         group="Who",
     )
     lease: float | None = _setting(
-        "Time without a heart-beat after which a node counts as dead [default: 10s with --zookeeper, else 45s]",
+        "Time without a heart-beat after which a node counts as dead, 4 heart-beats or more [default: 10s with --zookeeper, else 45s]",
         default=None,
         unit=units.duration,
         group="Who",
@@ -359,7 +359,7 @@ def from_strings(values: Mapping[str, object], *, where: str = "") -> dict[str, 
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
             raise SettingsError(f"{where}unknown setting {written!r}; did you mean {near!r}?")
         try:
-            result[name] = _typed(value, hints[name], known[name].metadata["unit"])
+            result[name] = typed(value, hints[name], known[name].metadata["unit"])
         except (TypeError, ValueError) as error:
             raise SettingsError(f"{where}{written}: {error}") from None
     return result
@@ -381,79 +381,6 @@ def load(path: Path) -> dict[str, Any]:
     if not isinstance(seeds, list) or not all(isinstance(seed, str) for seed in seeds):
         raise SettingsError(f"{path}: seeds: a list of URLs is wanted")
     return {"seeds": seeds, **from_strings(table, where=f"{path}: ")}
-
-
-def _typed(value: object, hint: Any, unit: Callable[[str], Any] | None) -> Any:
-    """Return a value as the type of its setting, or raise an error that says what is wanted."""
-    if get_origin(hint) in (Union, types.UnionType):
-        return _either(value, *get_args(hint), unit=unit)
-    if get_origin(hint) is tuple:
-        items = [value] if isinstance(value, str | Path) else value
-        if not isinstance(items, Iterable):
-            return _refuse(value, "a list")
-        return tuple(_typed(item, get_args(hint)[0], unit) for item in items)
-    if get_origin(hint) is Literal:
-        choices, word = get_args(hint), _word(value)
-        return word if word in choices else _refuse(value, f"one of {', '.join(choices)}")
-    if isinstance(value, str) and unit is not None:
-        return unit(value)
-    return _CONVERTERS[hint](value)
-
-
-def _either(value: object, first: Any, second: Any, *, unit: Callable[[str], Any] | None) -> Any:
-    """Return a value of the first type, or one of the few that the second has (None, or a word)."""
-    words = get_args(second) or (None,)
-    if _word(value) in words:
-        return _word(value)
-    try:
-        return _typed(value, first, unit)
-    except ValueError as error:
-        message = " or ".join([str(error), *(word for word in words if word)])
-        raise ValueError(message) from None
-
-
-def _word(value: object) -> object:
-    """Return a keyword as it is listed, however it is written."""
-    return value.strip().lower() if isinstance(value, str) else value
-
-
-def _bool(value: object) -> bool:
-    return value if isinstance(value, bool) else _refuse(value, "true or false")
-
-
-def _int(value: object) -> int:
-    if isinstance(value, str) and value.strip().isdigit():
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    return int(_refuse(value, "a whole number"))
-
-
-def _float(value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    return float(_refuse(value, "a number, or a text with its unit"))
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else _refuse(value, "a text")
-
-
-def _path(value: object) -> Path:
-    return Path(value) if isinstance(value, str | Path) else _refuse(value, "a path")
-
-
-_CONVERTERS: dict[Any, Callable[[object], Any]] = {
-    bool: _bool,
-    int: _int,
-    float: _float,
-    str: _text,
-    Path: _path,
-}
-
-
-def _refuse(value: object, wanted: str) -> Any:
-    raise ValueError(f"{value!r} is not {wanted}")
 
 
 _LEAST: dict[str, float] = {
@@ -512,13 +439,19 @@ def _check(settings: Settings) -> None:
     for name in ("include", "exclude"):
         for pattern in getattr(settings, name):
             _check_pattern(name, pattern)
-    if settings.per_server == "auto" and settings.pipeline > 1:
-        raise SettingsError("pipeline: it does not go with per_server auto; leave one of them out")
+    _check_together(settings)
     _check_outputs(settings.output)
     if not settings.user_agent.strip() or re.search(r"[\r\n\0]", settings.user_agent):
         raise SettingsError("user_agent: it must be one line, and not empty")
     if settings.ca_file and not settings.ca_file.is_file():
         raise SettingsError(f"ca_file: {settings.ca_file} is not a file")
+
+
+def _check_together(settings: Settings) -> None:
+    if settings.per_server == "auto" and settings.pipeline > 1:
+        raise SettingsError("pipeline: it does not go with per_server auto; leave one of them out")
+    if (settings.lease or 10.0) < 4 * settings.heartbeat:  # else no node would be seen to be silent
+        raise SettingsError("lease: it must be 4 times the heartbeat, or more")
 
 
 def _check_outputs(paths: tuple[Path, ...]) -> None:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from andante import url as urls
 from andante.cluster.outbox import Outbox
+from andante.crawl.cluster import Cluster
 from andante.crawl.engine import Engine
-from andante.crawl.peer import Cluster, Peer
+from andante.crawl.peer import Peer
 from andante.crawl.settings import Settings, SettingsError
 from andante.crawl.state import State
 from andante.fetch import Connector, Limits

@@ -71,30 +71,12 @@ class State:
         self.chance = chance
         self.usage = usage
         self.stats = Stats.from_dict(job.stats)
-        self.frontier: Frontier
-        options: dict[str, Any] = {
-            "policy": policy,
-            "patience": inf if settings.max_wait is None else settings.max_wait,
-            "rescores": quality is not None and quality.rescores,
-            "set_point": settings.rate,
-            "delay": settings.delay,
-            "per_server": 1 if settings.per_server == "auto" else settings.per_server,
-            "per_address": settings.per_ip,
-            "pipelined": settings.pipeline > 1,
-        }
-        if outbox is None:
-            self.frontier = Frontier(job.load, **options)
-        else:
-            self.frontier = SharedFrontier(
-                job.load,
-                found=outbox.found,
-                recent=Recent(settings.recent) if settings.recent else None,
-                ended=self.stats.ended,
-                **options,
-            )
+        self.frontier = self._frontier(policy, quality, outbox)
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None
         self.total = Pace(set_point=settings.total_rate)
         self.cookies = Cookies() if settings.cookies else None
+        self.life = 0
+        """Counts up when all servers are lost to other crawlers: what was asked of them before is theirs to write."""
         self.in_hand = 0
         """URLs asked for whose responses have not ended."""
         self.stopping = ""
@@ -112,6 +94,26 @@ class State:
         self.forget: Callable[[Server], None] = lambda _: None
         """Lets go of what is kept for a server that is another node's now."""
         self._requests = RequestTemplate(user_agent=settings.user_agent, headers=settings.header)
+
+    def _frontier(
+        self, policy: Policy | None, quality: Quality | None, outbox: Outbox | None
+    ) -> Frontier:
+        settings, read = self.settings, self.job.load
+        options: dict[str, Any] = {
+            "policy": policy,
+            "patience": inf if settings.max_wait is None else settings.max_wait,
+            "rescores": quality is not None and quality.rescores,
+            "set_point": settings.rate,
+            "delay": settings.delay,
+            "per_server": 1 if settings.per_server == "auto" else settings.per_server,
+            "per_address": settings.per_ip,
+            "pipelined": settings.pipeline > 1,
+        }
+        if outbox is None:
+            return Frontier(read, **options)
+        recent = Recent(settings.recent) if settings.recent else None
+        ended = self.stats.ended
+        return SharedFrontier(read, found=outbox.found, recent=recent, ended=ended, **options)
 
     def discard(self) -> None:
         """Forget all that was fetched since the last commit."""

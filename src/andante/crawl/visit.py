@@ -160,7 +160,7 @@ class Visitor:
     async def _fetch(self, connection: Connection, task: Task, measured: Measured) -> None:
         state, server = self._state, task.server
         request = state.request(server, task.link.target)
-        sent_at = self._throttle.sent(server)
+        sent_at, life = self._throttle.sent(server), state.life
         state.in_hand += 1
         measured.asked += 1
         try:
@@ -171,7 +171,7 @@ class Visitor:
         finally:
             state.in_hand -= 1
             self._throttle.finished(server)
-        if _is_stale(result):
+        if _is_stale(result) or life != state.life:
             state.put_back(task)
             return
         found = self._throttle.fetched(server, result, sent_at)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from andante.cluster.exchange import ClusterError
 from andante.cluster.memory import Memory
 from andante.cluster.sessions import MemoryMembers, Sessions
+from andante.crawl.cluster import Cluster
 from andante.crawl.engine import Engine
-from andante.crawl.peer import Cluster
 from andante.crawl.settings import Settings
 from andante.crawl.start import engine, limits, open_job
 from andante.observe import Event

@@ -176,7 +176,7 @@ class Job:
         return list(self._journal.outbox())
 
     def known(self) -> Iterator[bytes]:
-        """Return the packed fingerprints of the URLs that were queued here, commit by commit."""
+        """Return the packed fingerprints of the URLs that were queued here, or that have ended here where the queue is shared, commit by commit."""
         return self._journal.fingerprints()
 
     def forget_queue(self) -> None:

@@ -30,7 +30,7 @@ import msgspec
 
 from andante.cluster.balance import RULES
 from andante.cluster.memory import Memory, MemoryStore
-from andante.crawl.peer import Cluster
+from andante.crawl.cluster import Cluster
 from andante.crawl.settings import Settings
 from andante.crawl.start import engine, limits, open_job
 from andante.observe import Event

@@ -1,0 +1,40 @@
+"""What joins a crawl to others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from andante.cluster.balance import Balance, Vessels
+from andante.cluster.exchange import Store
+from andante.cluster.members import Members
+
+LEASE = 45.0
+"""Seconds without a beat after which a node counts as dead, where the store alone judges: longer than it may be away."""
+
+LEASE_JUDGED = 10.0
+"""The same where there are members, too."""
+
+
+@dataclass
+class Cluster:
+    """What joins a crawl to others.
+
+    Args:
+        store: the shared store.
+        members: says who is alive; None: the store alone does.
+        node: name of this node.
+        balance: how work is shared; by `Vessels` unless given.
+        config: what must be the same for all nodes.
+        owners: which node has a server at first, as planned.
+        busy: gives the seconds for which the processor has worked for this node.
+    """
+
+    store: Store
+    node: str
+    members: Members | None = None
+    balance: Balance = field(default_factory=Vessels)
+    config: bytes = b""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    busy: Callable[[], float] = time.process_time

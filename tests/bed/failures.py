@@ -1,0 +1,271 @@
+"""What may befall a cluster, and what must be true of it all the same: short in the tests, long and often in ``benchmarks/cluster_failures.py``.
+
+Each failure takes a seed for its random moments and a size, and returns what there is to say of a run that went well; else an
+`AssertionError` says what was wrong. What is looked at is the log of the web server, and what the nodes have written.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from bed.crew import Crawler, Crew, crew
+from bed.site import Site
+from services.process import wait_until
+
+LEASE = 3.0
+"""Seconds."""
+
+POLITE = 0.9
+"""Share of the pause between two requests that is looked for: a request that was late does not put off the next."""
+
+
+class Size(NamedTuple):
+    """Of a crawl."""
+
+    hosts: int
+    pages: int
+    """Of each host."""
+    rate: float
+    """Requests a second to each host."""
+    outage: float
+    """Seconds that something is gone or hangs."""
+
+    @property
+    def site(self) -> Site:
+        return Site(hosts=self.hosts, pages=self.pages)
+
+    @property
+    def all(self) -> int:
+        return self.hosts * self.pages
+
+    @property
+    def flags(self) -> Sequence[object]:
+        return ("--rate", f"{self.rate:g}/s")
+
+
+SMALL = Size(hosts=24, pages=40, rate=5, outage=7)
+LARGE = Size(hosts=50, pages=200, rate=6, outage=30)
+
+
+def begun(nodes: Crew, size: Size, chance: random.Random, latest: float = 0.6) -> None:
+    """Start all, and wait for a random moment."""
+    nodes.start()
+    nodes.wait_for_pages(int(chance.uniform(0.02, latest) * size.all) + 1)
+
+
+def ended(nodes: Crew, size: Size, *gone: Crawler, failures: int = 0) -> str:
+    """Wait for the end, and check what must always be true."""
+    nodes.finish(*gone)
+    again = nodes.check_nothing_is_lost(failures)
+    nodes.check_manners()
+    return f"{again} fetched again, {' + '.join(str(len(n.written())) for n in nodes.nodes)} pages"
+
+
+def killed(
+    seed: int, size: Size, *, count: int, comes_back: bool, has_zookeeper: bool = False
+) -> str:
+    """Some of three nodes are killed at once, and are started again with the same jobs, or never."""
+    chance = random.Random(seed)
+    with crew(size.site, *size.flags, lease=f"{LEASE}s", has_zookeeper=has_zookeeper) as nodes:
+        begun(nodes, size, chance)
+        gone = chance.sample(nodes.nodes, count)
+        at = nodes.pages()
+        for node in gone:
+            node.kill()
+        if comes_back:
+            time.sleep(chance.choice([0.0, LEASE / 2, 2 * LEASE]))
+            for node in gone:
+                node.start()
+            gone = []
+        told = ended(nodes, size, *gone, failures=count)
+        return f"killed after {at} pages: {told}"
+
+
+def paused(seed: int, size: Size, *, has_zookeeper: bool = False) -> str:
+    """A node hangs for longer than its lease, and wakes up: what was another's meanwhile it does not write."""
+    chance = random.Random(seed)
+    with crew(size.site, *size.flags, lease=f"{LEASE}s", has_zookeeper=has_zookeeper) as nodes:
+        begun(nodes, size, chance, 0.3)
+        node = chance.choice(nodes.nodes)
+        if node.size or chance.random() < 0.8:
+            before = node.size
+            wait_until(lambda: node.size > before)
+            time.sleep(0.4)  # the commit is over, and the next one is not there yet
+        node.pause()
+        asleep = {page.final_url for page in node.written()}
+        time.sleep(size.outage)
+        awake = time.time()
+        node.resume()
+        told = ended(nodes, size, failures=1)
+        late = [
+            page.final_url
+            for page in node.written()
+            if page.final_url not in asleep
+            and datetime.fromisoformat(page.fetched_at).timestamp() < awake
+        ]
+        assert not late, f"{len(late)} pages written under a lost lease: {late[:5]}"
+        assert node.events("cluster.fenced"), "it was not taken for dead"
+        return f"hung after {len(asleep)} of its pages: {told}"
+
+
+def without_redis(seed: int, size: Size, *, how: str, has_zookeeper: bool = False) -> str:
+    """Redis is gone for a while: killed and started again with its data, or cut off, or full."""
+    chance = random.Random(seed)
+    options = {"appendonly": True, "appendfsync": "always"} if how == "killed" else {}
+    lease = f"{LEASE if has_zookeeper else size.outage + 3}s"
+    with crew(
+        size.site,
+        *size.flags,
+        lease=lease,
+        has_zookeeper=has_zookeeper,
+        linked=how == "cut",
+        **options,
+    ) as nodes:
+        begun(nodes, size, chance, 0.4)
+        before = nodes.pages()
+        if how == "killed":
+            nodes.redis.kill()
+        elif how == "cut":
+            assert nodes.network.link is not None
+            nodes.network.link.cut()
+        else:
+            nodes.redis.control.config_set("maxmemory", 1)
+        time.sleep(size.outage)
+        meanwhile = nodes.pages() - before
+        most = max(node.memory for node in nodes.nodes)
+        if how == "killed":
+            nodes.redis.start()
+        elif how == "cut":
+            assert nodes.network.link is not None
+            nodes.network.link.heal()
+        else:
+            nodes.redis.control.config_set("maxmemory", 0)
+        told = ended(nodes, size)
+        check_nobody_is_buried(nodes)
+        assert meanwhile, "nothing was fetched meanwhile"
+        assert all(node.events("cluster.trouble") for node in nodes.nodes), "nothing was said of it"
+        return f"{meanwhile} pages meanwhile, {most >> 20} MiB, {told}"
+
+
+def check_nobody_is_buried(nodes: Crew) -> None:
+    """Check that no node was taken for dead."""
+    said = [
+        event for node in nodes.nodes for event in node.events("cluster.buried", "cluster.fenced")
+    ]
+    assert not said, said
+
+
+def redis_lost(seed: int, size: Size, *, how: str, has_zookeeper: bool = False) -> str:
+    """Redis loses all its data, or the last of them: all goes on, and it is told what the nodes hold."""
+    chance = random.Random(seed)
+    with crew(size.site, *size.flags, lease=f"{LEASE}s", has_zookeeper=has_zookeeper) as nodes:
+        begun(nodes, size, chance, 0.5)
+        at = nodes.pages()
+        if how == "flushed":
+            nodes.redis.control.flushall()
+        else:
+            nodes.redis.restart(empty=True)
+        nodes.finish()
+        again = nodes.check_nothing_is_lost(3)
+        assert any(node.events("cluster.lost") for node in nodes.nodes), "nobody has said so"
+        nodes.check_manners()
+        return f"lost after {at} pages: {again} fetched again, {' + '.join(str(len(n.written())) for n in nodes.nodes)} pages"
+
+
+def without_zookeeper(seed: int, size: Size, *, loses: bool) -> str:
+    """ZooKeeper is gone for a while, and comes back with its sessions, or without."""
+    chance = random.Random(seed)
+    with crew(size.site, *size.flags, lease=f"{LEASE}s", has_zookeeper=True) as nodes:
+        assert nodes.zookeeper is not None
+        begun(nodes, size, chance, 0.4)
+        before = nodes.pages()
+        nodes.zookeeper.kill()
+        time.sleep(size.outage)
+        meanwhile = nodes.pages() - before
+        if loses:
+            shutil.rmtree(nodes.zookeeper.folder / "data")
+        nodes.zookeeper.start()
+        told = ended(nodes, size)
+        check_nobody_is_buried(nodes)
+        assert meanwhile, "nothing was fetched meanwhile"
+        return f"{meanwhile} pages meanwhile, {told}"
+
+
+def cut_off(seed: int, size: Size, *, has_zookeeper: bool = False) -> str:
+    """A node cannot reach Redis and ZooKeeper for longer than its lease: it sends no requests, and the others go on."""
+    chance = random.Random(seed)
+    with crew(
+        size.site, *size.flags, lease=f"{LEASE}s", has_zookeeper=has_zookeeper, linked=True
+    ) as nodes:
+        assert nodes.network.link is not None
+        begun(nodes, size, chance, 0.3)
+        node = chance.choice(nodes.nodes)
+        began = time.time()
+        nodes.network.link.cut(node.place)  # type: ignore[arg-type]
+        time.sleep(size.outage)
+        healed = time.time()
+        nodes.network.link.heal()
+        told = ended(nodes, size, failures=1)
+        log = nodes.site.finished_log()
+        late = [
+            visit
+            for visit in log.visits
+            if visit.client == node.place.address and began + LEASE + 0.2 < visit.began < healed
+        ]
+        assert not late, f"{len(late)} requests without a lease: {late[0]}"
+        assert node.events("cluster.fenced"), "it was not taken for dead"
+        return told
+
+
+def interrupted(seed: int, size: Size) -> str:
+    """A node is interrupted by Ctrl-C: it hands over, and the others have its servers at once."""
+    chance = random.Random(seed)
+    with crew(size.site, *size.flags, lease="60s") as nodes:
+        begun(nodes, size, chance, 0.5)
+        node = chance.choice(nodes.nodes)
+        node.interrupt()
+        status = node.wait(15.0)
+        assert status == 130, (status, node.printed[-3_000:])
+        told = ended(nodes, size, node)
+        return f"{len(node.written())} pages until then; {told}"
+
+
+def all_killed(seed: int, size: Size) -> str:
+    """All nodes are killed at once, and started again."""
+    return killed(seed, size, count=3, comes_back=True)
+
+
+FAILURES: dict[str, Callable[[int, Size], str]] = {
+    "one killed": lambda seed, size: killed(seed, size, count=1, comes_back=False),
+    "one killed, back": lambda seed, size: killed(seed, size, count=1, comes_back=True),
+    "two killed": lambda seed, size: killed(seed, size, count=2, comes_back=False),
+    "two killed, back": lambda seed, size: killed(seed, size, count=2, comes_back=True),
+    "one killed, ZooKeeper": lambda seed, size: killed(
+        seed, size, count=1, comes_back=False, has_zookeeper=True
+    ),
+    "all killed, back": all_killed,
+    "hung": paused,
+    "hung, ZooKeeper": lambda seed, size: paused(seed, size, has_zookeeper=True),
+    "interrupted": interrupted,
+    "Redis killed": lambda seed, size: without_redis(seed, size, how="killed"),
+    "Redis killed, ZooKeeper": lambda seed, size: without_redis(
+        seed, size, how="killed", has_zookeeper=True
+    ),
+    "Redis cut off": lambda seed, size: without_redis(seed, size, how="cut"),
+    "Redis full": lambda seed, size: without_redis(seed, size, how="full", has_zookeeper=True),
+    "Redis flushed": lambda seed, size: redis_lost(seed, size, how="flushed"),
+    "Redis empty": lambda seed, size: redis_lost(seed, size, how="empty"),
+    "Redis empty, ZooKeeper": lambda seed, size: redis_lost(
+        seed, size, how="empty", has_zookeeper=True
+    ),
+    "ZooKeeper killed": lambda seed, size: without_zookeeper(seed, size, loses=False),
+    "ZooKeeper empty": lambda seed, size: without_zookeeper(seed, size, loses=True),
+    "node cut off": cut_off,
+    "node cut off, ZooKeeper": lambda seed, size: cut_off(seed, size, has_zookeeper=True),
+}
+"""All that may happen, by name."""
