@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -29,6 +31,8 @@ _SAY = 10.0
 
 _READY = 10.0
 """Seconds that a Redis is given to start; one with much data answers before it has read them."""
+
+_PR_SET_PDEATHSIG = 1
 
 _CONF = """\
 bind 127.0.0.1 -::1
@@ -68,7 +72,11 @@ def run(
     names = [f"w{number}" for number in range(1, count + 1)]
     with _redis(job / "redis", redis) as url:
         processes = [
-            subprocess.Popen([*_command(arguments), *_own(name, job, outputs, url)])  # noqa: S603  # this program
+            subprocess.Popen(  # noqa: S603  # this program
+                [*_command(arguments), *_own(name, job, outputs, url)],
+                process_group=0,  # Ctrl-C comes to them by way of this process, once
+                preexec_fn=partial(_end_with_this, signal.SIGKILL),  # noqa: PLW1509  # no threads here
+            )
             for name in names
         ]
         with _passed_on(processes):
@@ -151,7 +159,12 @@ def _redis(folder: Path, url: str | None) -> Iterator[str]:
     (folder / "redis.conf").write_text(_CONF.format(port=port, folder=folder.absolute()))
     with (folder / "redis.log").open("ab") as log:
         server = subprocess.Popen(  # noqa: S603  # found in the path
-            [program, "redis.conf"], cwd=folder, stdout=log, stderr=log, start_new_session=True
+            [program, "redis.conf"],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=partial(_end_with_this, signal.SIGTERM),  # noqa: PLW1509  # no threads here
         )
     try:
         _wait_for(server, port, folder / "redis.log")
@@ -160,6 +173,12 @@ def _redis(folder: Path, url: str | None) -> Iterator[str]:
         server.terminate()
         server.wait()
         lock.release()
+
+
+def _end_with_this(number: int) -> None:
+    """Have the kernel, where it can, send the process a signal when this one ends, even by ``kill -9``: nobody else would."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 def _free_port() -> int:

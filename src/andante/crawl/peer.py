@@ -354,7 +354,12 @@ class Peer:
         task.add_done_callback(lambda _: self._tasks.pop(what, None))
 
     def _beat(self) -> bytes:
-        beat = self._pulse.beat(self._nodes, lease=self._lease_time, unheard=self._outbox.waiting)
+        beat = self._pulse.beat(
+            self._nodes,
+            lease=self._lease_time,
+            unheard=self._outbox.waiting,
+            fetched=self._shares.fetched,
+        )
         return msgspec.msgpack.encode(beat)
 
     def _balance(self, totals: Totals) -> None:

@@ -8,6 +8,7 @@ from math import inf
 import msgspec
 
 from andante.cluster.balance import Load, Throughput
+from andante.cluster.exchange import Node
 from andante.cluster.frontier import SharedFrontier
 from andante.crawl.handover import Handover
 from andante.crawl.state import State
@@ -28,6 +29,8 @@ class Beat(msgspec.Struct, array_like=True):
     """Seconds without a beat after which others may take it for dead."""
     unheard: int = 0
     """Links that it has found and the store has not heard of."""
+    fetched: dict[str, int] = {}
+    """Where the pages are limited: those of each node by name, as far as it has heard; also of nodes that have left, or died."""
 
 
 class Pulse:
@@ -59,7 +62,9 @@ class Pulse:
         """Pages a second, lately."""
         return self._throughput.rate
 
-    def beat(self, nodes: Iterable[int], *, lease: float, unheard: int) -> Beat:
+    def beat(
+        self, nodes: Iterable[int], *, lease: float, unheard: int, fetched: dict[str, int]
+    ) -> Beat:
         """Return the beat of this moment; see `Beat`."""
         now, requests, busy = self._state.now(), self._state.stats.requests, self._busy()
         before, self._before = self._before, (now, requests, busy)
@@ -67,7 +72,7 @@ class Pulse:
         if seconds > 0:
             use = max((busy - before[2]) / seconds, self._in_use())
             self._throughput.add(seconds, requests - before[1], use=use)
-        return Beat(self.load(), self._state.stats.pages, list(nodes), lease, unheard)
+        return Beat(self.load(), self._state.stats.pages, list(nodes), lease, unheard, fetched)
 
     def load(self) -> Load:
         """Return the work that the node has."""
@@ -95,12 +100,22 @@ class Shares:
         self._state = state
         self.is_known = state.settings.total_rate == inf
         """The node knows its part of the total rate; before that it may send nothing."""
+        self.fetched: dict[str, int] = {}
+        """Pages of all nodes by name, where they are limited."""
 
-    def divide(self, epoch: int, nodes: Iterable[int], beats: Mapping[int, Beat]) -> None:
+    def divide(self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat]) -> None:
         """Take what the beats of all nodes say; ``epoch`` is this one's."""
         others = set(nodes) - {epoch}
         self._divide_rate(epoch, others, beats)
-        self._divide_pages(epoch, others, beats)
+        if self._state.settings.max_pages is not None:
+            self._count(nodes, beats)
+            self._divide_pages(nodes[epoch].name, epoch, others)
+
+    def _count(self, nodes: Mapping[int, Node], beats: Mapping[int, Beat]) -> None:
+        """Learn what all nodes have fetched, those among them that are not there any more."""
+        for epoch, beat in beats.items():
+            for name, pages in (*beat.fetched.items(), (nodes[epoch].name, beat.pages)):
+                self.fetched[name] = max(pages, self.fetched.get(name, 0))
 
     def _divide_rate(self, epoch: int, others: set[int], beats: Mapping[int, Beat]) -> None:
         """An equal part: less at once when there are more nodes, more when all others know of this one."""
@@ -111,12 +126,11 @@ class Shares:
             self.is_known = True
             self._state.total.change(part, self._state.now())
 
-    def _divide_pages(self, epoch: int, others: set[int], beats: Mapping[int, Beat]) -> None:
+    def _divide_pages(self, name: str, epoch: int, others: set[int]) -> None:
         """An equal part of what is left; nodes that speak at one moment may pass it by a few."""
         limit, own = self._state.settings.max_pages, self._state.stats.pages
-        if limit is None:
-            return
-        left = max(limit - own - sum(beats[each].pages for each in others if each in beats), 0)
+        assert limit is not None
+        left = max(limit - own - sum(self.fetched.values()) + self.fetched.get(name, 0), 0)
         part, rest = divmod(left, len(others) + 1)
         is_first = all(epoch < each for each in others)
         self._state.max_pages = own + part + (rest if is_first else 0)
