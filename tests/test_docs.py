@@ -244,6 +244,7 @@ def test_flags_named_in_the_documents_are_there():
         for a in sub._actions
         for flag in a.option_strings
     }
-    others = {"--fields", "--version"}  # of warcio, and of the root command
+    # Of warcio, the root command, and a benchmark.
+    others = {"--fields", "--version", "--types", "--seconds"}
     text = "".join(path.read_text() for path in PAGES if "decisions" not in path.parts)
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) <= known | others

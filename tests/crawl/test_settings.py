@@ -112,3 +112,20 @@ def test_every_setting_has_help_and_a_group():
     for item in fields(Settings):
         assert item.metadata["help"][0].isupper(), item.name
         assert item.metadata["group"], item.name
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"recent": -1},
+        {"max_report": 0},
+        {"max_unheard": 0},
+        {"balance": "level"},
+        {"heartbeat": 0},
+        {"lease": "0s"},
+    ],
+)
+def test_settings_of_a_cluster_are_checked(wrong):
+    with pytest.raises(SettingsError, match=next(iter(wrong))):
+        Settings(**wrong)
+    assert Settings(recent=0, max_report=1, max_unheard=1, balance="never").recent == 0

@@ -240,3 +240,20 @@ def test_the_seeds_are_alive():
     assert [server.refuses for server in servers] == [False, False, True, True, True]
     assert servers[0].robots == "User-agent: *\nCrawl-delay: 2\n"
     assert servers[0].meter.requests == 9
+
+
+def test_navigation_is_the_same_on_all_pages_of_a_server():
+    web, without = make(navigation=3), make()
+    pages = set(web.urls())
+    for url in pages:
+        origin = urls.origin(url)
+        common = [origin + target for target in ("/", "/p/1.html", "/p/2.html")]
+        common = [each for each in common if each in pages]
+        links = web.links(url)
+        assert links[: len(common)] == common
+        assert set(links) == set(without.links(url)) | set(common)
+        assert len(set(links)) == len(links)
+    url = web.seeds[0]
+    document = parse_html(body(web, url).body, encoding="utf-8")
+    found = urls.LinkResolver(href_value).resolve(url, document.hrefs, "utf-8")
+    assert set(found) == set(web.links(url))

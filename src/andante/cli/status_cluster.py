@@ -130,13 +130,13 @@ def judge(crawl: str, found: Inspection) -> Status:
 
 
 def _node(node: Node, found: Inspection) -> NodeStatus:
-    beat = Beat(Load(0))
+    silence, beat = found.silence.get(node.epoch), Beat(Load(0))
     if node.beat:
         beat = msgspec.msgpack.decode(node.beat, type=Beat)
     return NodeStatus(
         name=node.name,
         epoch=node.epoch,
-        silence=found.silence.get(node.epoch),
+        silence=None if silence is None else round(silence, 3),
         lease=beat.lease,
         pages=beat.pages,
         pages_per_second=round(beat.load.throughput, 2),

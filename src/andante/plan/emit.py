@@ -95,10 +95,10 @@ def _command(name: str, setting: Setting) -> list[str]:
         "--cluster",
         setting.redis,
         *(["--zookeeper", setting.zookeeper] if setting.zookeeper else []),
-        "--node",
-        name,
         "--owners",
         f"{_CONFIG}/owners.json",
+        "--node",
+        name,
     ]
 
 

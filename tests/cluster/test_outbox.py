@@ -1,0 +1,65 @@
+"""What a node says first, and how much at once. That all of it is said in the end is seen in the simulator."""
+
+import pytest
+
+from andante.cluster.exchange import Heard, Keep, Links, Rewrite
+from andante.cluster.outbox import Outbox
+from andante.frontier.block import Link
+
+
+def found(outbox, count, server="http://x.example"):
+    for number in range(count):
+        outbox.found(server, bytes((number,)) * 8, Link(f"/{number}", 1), 5)
+
+
+def said(outbox):
+    """Return the parts of the next report, which is answered."""
+    parts = list(outbox.report(b"").parts)
+    outbox.heard([None] * len(parts))
+    return parts
+
+
+@pytest.mark.parametrize("most", [1, 3, 10, 1_000])
+def test_a_report_has_about_so_many_links_at_most(most):
+    outbox = Outbox(most)
+    found(outbox, 20)
+    counts = []
+    while outbox:
+        counts.append(sum(len(part.fingerprints) // 8 for part in said(outbox)))
+    assert sum(counts) == 20
+    assert max(counts) == min(most, 20)
+    assert outbox.waiting == 0
+
+
+def test_it_is_behind_while_more_waits_than_a_report_takes():
+    outbox = Outbox(10)
+    found(outbox, 9)
+    assert not outbox.is_behind
+    found(outbox, 11, "http://y.example")
+    assert outbox.is_behind
+    said(outbox)
+    assert outbox.is_behind
+    said(outbox)
+    assert not outbox.is_behind
+
+
+def test_what_was_heard_goes_first_and_takes_no_room():
+    outbox = Outbox(1)
+    found(outbox, 3)
+    outbox.seal()
+    heard = [Heard("http://x.example", 7), Heard("http://y.example", 2)]
+    outbox.acknowledge(heard)
+    first = said(outbox)
+    assert sorted(first[:2], key=repr) == heard
+    assert isinstance(first[2], Links)
+    assert len(first) == 3
+
+
+def test_it_goes_behind_a_log_that_is_to_be_written_anew():
+    """The log was made without what has been heard since: the store is to refuse it."""
+    outbox = Outbox()
+    rewrite, heard = Rewrite("http://x.example", []), Heard("http://x.example", 7)
+    outbox.say(rewrite)
+    outbox.say(Keep("http://x.example", b""))
+    outbox.acknowledge([heard])
+    assert said(outbox)[::2] == [rewrite, heard]
