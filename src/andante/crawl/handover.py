@@ -249,6 +249,10 @@ class Handover:
     def _claimed(self, wanted: str, owner: int, epoch: int) -> None:
         """It is known whose it is: if another node's, the server goes there."""
         servers = [each for each in self._wanted.pop(wanted) if self._is_here(each)]
+        if wanted in self._gone:  # it is the node's no more as soon as the store hears so
+            for server in servers:
+                self._frontier.back(server)
+            return
         if owner == epoch and not servers and wanted.startswith(ADDRESS):
             self._outbox.say(Give(wanted))  # who needed it has left meanwhile
         elif owner == epoch:
@@ -284,11 +288,10 @@ class Handover:
                 if server is not None:
                     self._state.forget(server)
                 if to != _NOWHERE:
+                    emptied = [ADDRESS + address for address in self._frontier.emptied()]
                     self._packed.append((key, to, luggage))
-                    self._packed += [
-                        (ADDRESS + address, to, b"") for address in self._frontier.emptied()
-                    ]
-                    self._gone.add(key)
+                    self._packed += [(address, to, b"") for address in emptied]
+                    self._gone.update((key, *emptied))
 
     def _remember(self, server: Server) -> None:
         """Until another node has read what waits for a server that goes, it is in the store alone, which may lose it."""
