@@ -19,13 +19,16 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=20, help="each [%(default)s]")
     parser.add_argument("--seed", type=int, default=1, help="of the first [%(default)s]")
     parser.add_argument("--small", action="store_true", help="1,000 pages, in the place of 10,000")
+    parser.add_argument("--rate", type=float, help="requests a second to each host")
     given = parser.parse_args()
+    size = SMALL if given.small else LARGE
+    size = size._replace(rate=given.rate or size.rate)
     bad = 0
     for name in given.only:
         for seed in range(given.seed, given.seed + given.times):
             began = time.monotonic()
             try:
-                told = FAILURES[name](seed, SMALL if given.small else LARGE)
+                told = FAILURES[name](seed, size)
             except AssertionError as error:
                 bad += 1
                 told = f"FAILED: {error}"

@@ -96,3 +96,9 @@ def test_plan():
     assert mean <= 2
     assert greatest <= 8
     assert [line.split(":")[0] for line in lines[-6:]] == list(METHODS)
+
+
+def test_cluster_failures():
+    """Once, small; others are in tests/e2e."""
+    (line,) = run("cluster_failures.py", "--small", "--times", 1, "--only", "one killed")
+    assert line.startswith("one killed, 1: killed after "), line
