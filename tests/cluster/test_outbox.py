@@ -1,25 +1,74 @@
-"""The outbox: what was heard may have to be said again, and reports stay small."""
+"""What a node says first, and how much at once. That all of it is said in the end is seen in the simulator."""
 
-from andante.cluster.exchange import Known, Links, Marked, Own, Rewrite
+import pytest
+
+from andante.cluster.exchange import Heard, Keep, Known, Links, Own, Rewrite
 from andante.cluster.outbox import RECALL_MAX, REPORT_MAX, Outbox
 from andante.frontier.block import Link
 from andante.frontier.seen import WIDTH
 
 
-def links(server, count):
-    return Links(server, bytes(WIDTH * count), b"packed")
+def found(outbox, count, server="http://x.example"):
+    for number in range(count):
+        outbox.found(server, bytes((number,)) * 8, Link(f"/{number}", 1), 5)
 
 
 def said(outbox):
-    """Send a report and have it heard; return what it says."""
-    report = outbox.report(b"")
-    outbox.heard([Marked(1, b"", 1)] * len(report.parts))
-    return list(report.parts)
+    """Return the parts of the next report, which is answered."""
+    parts = list(outbox.report(b"").parts)
+    outbox.heard([None] * len(parts))
+    return parts
+
+
+@pytest.mark.parametrize("most", [1, 3, 10, 1_000])
+def test_a_report_has_about_so_many_links_at_most(most):
+    outbox = Outbox(most)
+    found(outbox, 20)
+    counts = []
+    while outbox:
+        counts.append(sum(len(part.fingerprints) // 8 for part in said(outbox)))
+    assert sum(counts) == 20
+    assert max(counts) == min(most, 20)
+    assert outbox.waiting == 0
+
+
+def test_it_is_behind_while_more_waits_than_a_report_takes():
+    outbox = Outbox(10)
+    found(outbox, 9)
+    assert not outbox.is_behind
+    found(outbox, 11, "http://y.example")
+    assert outbox.is_behind
+    said(outbox)
+    assert outbox.is_behind
+    said(outbox)
+    assert not outbox.is_behind
+
+
+def test_what_was_heard_goes_first_and_takes_no_room():
+    outbox = Outbox(1)
+    found(outbox, 3)
+    outbox.seal()
+    heard = [Heard("http://x.example", 7), Heard("http://y.example", 2)]
+    outbox.acknowledge(heard)
+    first = said(outbox)
+    assert sorted(first[:2], key=repr) == heard
+    assert isinstance(first[2], Links)
+    assert len(first) == 3
+
+
+def test_it_goes_behind_a_log_that_is_to_be_written_anew():
+    """The log was made without what has been heard since: the store is to refuse it."""
+    outbox = Outbox()
+    rewrite, heard = Rewrite("http://x.example", []), Heard("http://x.example", 7)
+    outbox.say(rewrite)
+    outbox.say(Keep("http://x.example", b""))
+    outbox.acknowledge([heard])
+    assert said(outbox)[::2] == [rewrite, heard]
 
 
 def test_a_store_that_has_lost_its_data_is_told_again_what_it_has_heard():
     outbox = Outbox()
-    outbox.found("http://a.example", bytes(WIDTH), Link("/1", 1, ""), 0)
+    found(outbox, 1)
     (first,) = said(outbox)
     outbox.restart()
     outbox.hold()
@@ -43,7 +92,8 @@ def test_claims_are_not_said_again():
 def test_only_the_last_are_remembered():
     outbox = Outbox()
     for number in range(5):
-        outbox.remember(links(f"http://{number}.example", RECALL_MAX // 3))
+        third = bytes(WIDTH * (RECALL_MAX // 3))
+        outbox.remember(Links(f"http://{number}.example", third, b"packed"))
     outbox.recall()
     parts = [part for _ in range(5) for part in said(outbox)]
     assert [part.server for part in parts] == [f"http://{n}.example" for n in (2, 3, 4)]
