@@ -154,6 +154,21 @@ def without_redis(seed: int, size: Size, *, how: str, has_zookeeper: bool = Fals
         return f"{meanwhile} pages meanwhile, {most >> 20} MiB, {told}"
 
 
+def missed_loss(seed: int, size: Size) -> str:
+    """Redis loses its data while a node hangs; the others begin anew without it."""
+    chance = random.Random(seed)
+    with crew(size.site, *size.flags, lease=f"{LEASE}s") as nodes:
+        begun(nodes, size, chance, 0.3)
+        node = chance.choice(nodes.nodes)
+        node.pause()
+        nodes.redis.control.flushall()
+        time.sleep(max(size.outage, 2 * LEASE + 1))
+        node.resume()
+        told = ended(nodes, size, failures=3)
+        assert node.events("cluster.lost"), "it has not seen that"
+        return told
+
+
 def check_nobody_is_buried(nodes: Crew) -> None:
     """Check that no node was taken for dead."""
     said = [
@@ -330,6 +345,7 @@ FAILURES: dict[str, Callable[[int, Size], str]] = {
     "Redis empty, ZooKeeper": lambda seed, size: redis_lost(
         seed, size, how="empty", has_zookeeper=True
     ),
+    "Redis flushed, one hung": missed_loss,
     "ZooKeeper killed": lambda seed, size: without_zookeeper(seed, size, loses=False),
     "ZooKeeper empty": lambda seed, size: without_zookeeper(seed, size, loses=True),
     "node cut off": cut_off,

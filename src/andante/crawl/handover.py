@@ -117,6 +117,7 @@ class Handover:
                 self._leaving[server.key] = _NOWHERE
             else:
                 self._state.forget(server)
+        self._frontier.emptied()  # they are the node's no more, and not for it to give
 
     def restart(self) -> None:
         """The store has lost its data: what was on its way in or out is not any more, and logs begin anew."""
@@ -287,8 +288,8 @@ class Handover:
                 self._read.pop(key, None)
                 if server is not None:
                     self._state.forget(server)
+                emptied = [ADDRESS + address for address in self._frontier.emptied()]
                 if to != _NOWHERE:
-                    emptied = [ADDRESS + address for address in self._frontier.emptied()]
                     self._packed.append((key, to, luggage))
                     self._packed += [(address, to, b"") for address in emptied]
                     self._gone.update((key, *emptied))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any
 
 import msgspec
@@ -24,6 +24,7 @@ from andante.cluster.exchange import (
     Joined,
     Keep,
     Known,
+    Links,
     LostError,
     Marked,
     Node,
@@ -438,11 +439,15 @@ class Peer:
         self._outbox.restart()
         self._set_aside_ended()
         self._handover.restart()
-        await self._begin_anew()
-        if not self._settled:
+        if not await self._begin_anew():
+            return
+        if self._settled:
+            self._offer_all()
+        else:
             self._say_all()
 
-    async def _begin_anew(self) -> None:
+    async def _begin_anew(self) -> bool:
+        """Get another epoch; tell whether that was possible, else it is tried again."""
         for kind in (Keep, Give, Take, Heard, Rewrite, Own, Known):
             self._outbox.drop(kind)
         self._packed, self._rewritten = [], []  # a commit may be under way
@@ -454,6 +459,8 @@ class Peer:
                 await self._store.bury(joined.predecessor, to=self._epoch)
         except (UnreachableError, BuriedError, LostError, ClusterError) as error:
             self._missed(str(error))
+            return False
+        return True
 
     def _set_aside_ended(self) -> None:
         """URLs have ended of which another epoch of this node could not say so: it is said when their servers are granted to it again."""
@@ -471,12 +478,28 @@ class Peer:
             say(self._handover.rewrite(server))
         for address in self._frontier.addresses:
             say(Own(ADDRESS + address))
+        for known in self._known():
+            say(known)
+        self._do("settle", self._settle())
+
+    def _offer_all(self) -> None:
+        """The others have begun anew without this node, and may have its servers: what waited there is for whoever has them."""
+        for server in list(self._frontier.servers.values()):
+            for found, entry in self._handover.rewrite(server).entries:
+                self._outbox.say(Links(server.key, found, entry, takes=False))
+        self._outbox.recall()
+        for known in list(self._known()):
+            self._outbox.say(known)
+            self._handover.before.update(unpack(known.fingerprints))  # others may have found it
+        self._handover.forget()
+
+    def _known(self) -> Iterator[Known]:
+        """Return what has ended here: no node may fetch it again."""
         ended = self._frontier.ended().values()  # they wait for a commit, and at the store no more
         before = b"".join(self._handover.before)
         for fingerprints in (*map(bytes, ended), before, *self._state.job.known()):
             if fingerprints:
-                say(Known(fingerprints))
-        self._do("settle", self._settle())
+                yield Known(fingerprints)
 
     async def _settle(self) -> None:
         await asyncio.sleep(self._lease_time)
