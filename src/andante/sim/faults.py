@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from random import Random
@@ -82,7 +82,18 @@ def draw(seed: int, nodes: int, *, members: bool, span: float) -> list[Fault]:
         if kind == "kill two" and nodes < 3:
             continue
         faults.append(Fault(at, seconds, kind, node))
-    return sorted(faults, key=lambda fault: fault.at)
+    likely = [fault for fault in faults if not _is_beyond(fault, faults)]
+    return sorted(likely, key=lambda fault: fault.at)
+
+
+def _is_beyond(fault: Fault, faults: Sequence[Fault]) -> bool:
+    """Tell whether no rule can hold: the service ends a session before its time, which it never does by itself, while its node cannot hear of it."""
+    return fault.kind == "members end" and any(
+        other.kind in _OUT_OF_CONTACT
+        and other.node == fault.node
+        and other.at - _HEARING <= fault.at <= other.until
+        for other in faults
+    )
 
 
 async def _kill(fault: Fault, _simulation: ClusterSimulation, node: Node) -> None:
@@ -202,6 +213,12 @@ _TABLE: dict[str, tuple[str, Callable[[Fault, Any, Any], Awaitable[None]]]] = {
 _WORDS = {kind: words for kind, (words, _) in _TABLE.items()}
 _ACTS = {kind: act for kind, (_, act) in _TABLE.items()}
 _OF_NODES = set(_TABLE) - {"store gone", "store full", "members gone", "loss"}
+
+_OUT_OF_CONTACT = ("hang", "slow", "cut", "deaf", "lag")
+"""Faults in which a node does not hear from the store that it was buried."""
+
+_HEARING = 5.0
+"""Seconds in which a node that is well has heard that its session has ended, and whether it was buried."""
 
 _LONG = ("kill", "hang", "cut", "deaf", "store gone", "members cut", "members gone")
 """Faults by which nodes are taken for dead: in half of the seeds there are no others."""
