@@ -87,9 +87,8 @@ def test_with_a_password_and_tls(tmp_path):
         crawled(tmp_path, "--cluster", f"{server.url}?ssl_ca_certs={server.tls.ca_file}")
 
 
-@pytest.mark.parametrize("seen", ["exact", "bloom"])
-def test_on_three_masters(masters, tmp_path, seen):
-    crawled(tmp_path, "--cluster", masters.url, "--seen", seen)
+def test_on_three_masters(masters, tmp_path):
+    crawled(tmp_path, "--cluster", masters.url, "--seen", "bloom")
 
 
 def test_two_crawls_on_one_redis_do_not_mix(redis, tmp_path):

@@ -13,7 +13,6 @@ SHORT = SMALL._replace(hosts=20, pages=30, rate=6, outage=6)
         ("two killed", 1),
         ("one killed, back", 2),
         ("hung, ZooKeeper", 3),
-        ("interrupted", 4),
         ("Redis killed", 5),
         ("Redis empty", 6),
         ("node cut off", 7),
