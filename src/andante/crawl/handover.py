@@ -17,9 +17,11 @@ from andante.cluster.exchange import (
     Grant,
     Heard,
     Keep,
+    Known,
     Links,
     Mail,
     Marked,
+    Own,
     Rewrite,
     Store,
     UnreachableError,
@@ -321,6 +323,40 @@ class Handover:
     def given(self, key: str) -> None:
         """The store has let the server go."""
         self._gone.discard(key)
+
+    # After a loss
+
+    def say_all(self) -> None:
+        """Say what the node holds to a store that has lost its data; what it finds meanwhile is held."""
+        say = self._outbox.say_first
+        self._outbox.hold()
+        self._outbox.recall()
+        for server in list(self._frontier.servers.values()):
+            say(Own(server.key))
+            say(self.rewrite(server))
+        for address in self._frontier.addresses:
+            say(Own(ADDRESS + address))
+        for known in self._known():
+            say(known)
+
+    def offer_all(self) -> None:
+        """The others have begun anew without this node, and may have its servers: what waited there is for whoever has them."""
+        for server in list(self._frontier.servers.values()):
+            for found, entry in self.rewrite(server).entries:
+                self._outbox.say(Links(server.key, found, entry, takes=False))
+        self._outbox.recall()
+        for known in list(self._known()):
+            self._outbox.say(known)
+            self.before.update(unpack_fingerprints(known.fingerprints))  # others may have found it
+        self.forget()
+
+    def _known(self) -> Iterator[Known]:
+        """Return what has ended here: no node may fetch it again."""
+        ended = self._frontier.ended().values()  # they wait for a commit, and at the store no more
+        before = b"".join(self.before)
+        for fingerprints in (*map(bytes, ended), before, *self._state.job.known()):
+            if fingerprints:
+                yield Known(fingerprints)
 
     # What the store keeps
 

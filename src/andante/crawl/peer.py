@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -24,7 +24,6 @@ from andante.cluster.exchange import (
     Joined,
     Keep,
     Known,
-    Links,
     LostError,
     Marked,
     Node,
@@ -34,7 +33,7 @@ from andante.cluster.exchange import (
     Totals,
     UnreachableError,
 )
-from andante.cluster.frontier import ADDRESS, SharedFrontier
+from andante.cluster.frontier import SharedFrontier
 from andante.cluster.lease import Judge, Lease, Watch
 from andante.cluster.outbox import Kept, Outbox, decode
 from andante.crawl.cluster import LEASE, LEASE_JUDGED, Cluster
@@ -442,7 +441,7 @@ class Peer:
         if not await self._begin_anew():
             return
         if self._settled:
-            self._offer_all()
+            self._handover.offer_all()
         else:
             self._say_all()
 
@@ -470,36 +469,8 @@ class Peer:
 
     def _say_all(self) -> None:
         """Say all that this node holds; what it finds meanwhile waits until all others have had time to do so, too."""
-        say = self._outbox.say_first
-        self._outbox.hold()
-        self._outbox.recall()
-        for server in list(self._frontier.servers.values()):
-            say(Own(server.key))
-            say(self._handover.rewrite(server))
-        for address in self._frontier.addresses:
-            say(Own(ADDRESS + address))
-        for known in self._known():
-            say(known)
+        self._handover.say_all()
         self._do("settle", self._settle())
-
-    def _offer_all(self) -> None:
-        """The others have begun anew without this node, and may have its servers: what waited there is for whoever has them."""
-        for server in list(self._frontier.servers.values()):
-            for found, entry in self._handover.rewrite(server).entries:
-                self._outbox.say(Links(server.key, found, entry, takes=False))
-        self._outbox.recall()
-        for known in list(self._known()):
-            self._outbox.say(known)
-            self._handover.before.update(unpack(known.fingerprints))  # others may have found it
-        self._handover.forget()
-
-    def _known(self) -> Iterator[Known]:
-        """Return what has ended here: no node may fetch it again."""
-        ended = self._frontier.ended().values()  # they wait for a commit, and at the store no more
-        before = b"".join(self._handover.before)
-        for fingerprints in (*map(bytes, ended), before, *self._state.job.known()):
-            if fingerprints:
-                yield Known(fingerprints)
 
     async def _settle(self) -> None:
         await asyncio.sleep(self._lease_time)
