@@ -8,7 +8,7 @@ try: ## Install Andante and run it: on a small web that it serves itself, or mak
 	@tools/setup
 	@$(PYTHON) tools/try.py $(URL)
 
-test: ## Lint, types, import contract, and all tests (about ten minutes)
+test: ## Lint, types, import contract, and all tests (about twenty minutes)
 	@tools/setup test
 	@tools/check
 	@$(PYTHON) -m pytest --cov --cov-report=term:skip-covered
