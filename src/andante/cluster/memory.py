@@ -240,8 +240,7 @@ class Memory:
 
     def lose(self) -> None:
         """Lose all data, as a store does that is started anew without them."""
-        clock, generation = self.clock, self.generation
-        self.__init__(clock, f"{generation}+")  # type: ignore[misc]
+        vars(self).update(vars(Memory(self.clock, f"{self.generation}+")))
 
 
 class MemoryStore:
