@@ -377,6 +377,27 @@ def test_servers_may_send_each_other():
 # Cold servers
 
 
+def test_who_is_no_more_has_no_errand_elsewhere():
+    frontier = Frontier(None)
+    frontier.offer(["https://a.example/1", "https://b.example/1"], depth=0)
+    a, b = frontier.servers.values()
+    frontier.send(a, b)
+    frontier.forget(a)
+    assert not frontier.has_errand(b)
+    assert frontier.take_errand(b) is None
+    assert frontier.open_visit(0.0) is b
+
+
+def test_who_has_an_errand_at_a_server_that_is_no_more_is_visited_again():
+    frontier = Frontier(None)
+    frontier.offer(["https://a.example/1", "https://b.example/1"], depth=0)
+    a, b = frontier.servers.values()
+    frontier.send(a, b)
+    frontier.forget(b)
+    assert not frontier.is_absent(a)
+    assert frontier.open_visit(0.0) is a
+
+
 def test_a_server_that_was_not_asked_for_a_while_is_as_if_it_never_had_been():
     frontier = Frontier(Disk().load, set_point=60)
     frontier.offer(urls("a", 2), depth=0)

@@ -87,10 +87,14 @@ class ServerQueue:
                 self._addresses.pop(warm.address.key, None)
             self._list_address(warm.address)
         self._absent.discard(server)
-        for senders in self._errands.values():
+        for other, senders in list(self._errands.items()):
             if server in senders:
                 senders.remove(server)
+                if not senders:
+                    del self._errands[other]
         del self.servers[server.key]
+        for sender in self._errands.pop(server, ()):
+            self.back(sender)  # it has to ask elsewhere
 
     def rest(self, now: float) -> None:
         """Ask each server, known or still to be met, nothing before its pause has passed: it may have been asked until now."""
