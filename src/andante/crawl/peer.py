@@ -190,6 +190,8 @@ class Peer:
             if self._outbox.is_behind and not self._trouble:
                 return
             await asyncio.sleep(period / _STEPS)
+            if self._handover.failure is not None:
+                raise self._handover.failure
             self._handover.see_to_leaving()
             if may_hurry and self._outbox and self._frontier.queued < self._enough():
                 return
