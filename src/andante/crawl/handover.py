@@ -275,7 +275,7 @@ class Handover:
         if owner == epoch and not servers and wanted.startswith(ADDRESS):
             self._outbox.say(Give(wanted))  # who needed it has left meanwhile
         elif owner == epoch:
-            self._frontier.own(wanted, servers)
+            self._frontier.own(wanted, servers, self._state.now())
         for server in servers:
             if owner in (POOL, epoch):  # nobody's: it is asked for again
                 self._frontier.back(server)
