@@ -65,6 +65,8 @@ class Luggage(msgspec.Struct, array_like=True):
     """What visits to it take."""
     given_up: str = ""
     """Why it was given up."""
+    address: str = ""
+    """The IP address at which it was found; empty: none."""
 
 
 class Handover:
@@ -198,6 +200,7 @@ class Handover:
         pace.hold(now + max(pace.pause, luggage.hold - grant.aged))
         server.estimate = luggage.estimate
         server.given_up = luggage.given_up
+        self._frontier.expect(server, luggage.address)
         if luggage.learnt is not None:
             job.learn(server.key, luggage.learnt)
         if luggage.crawl_delay:
@@ -293,6 +296,11 @@ class Handover:
             for server in self._frontier.neighbours(self._frontier.servers[key]):
                 self._leaving.setdefault(server.key, to)
             self.see_to_leaving()
+
+    def pass_on(self, key: str, to: int) -> None:
+        """A server that is the node's, as it has found it, is another's by a plan. Nothing was done there."""
+        self._gone.add(key)
+        self._outbox.say(Give(key, to))
 
     def see_to_leaving(self) -> None:
         """Pack the luggage of servers at which nothing is done any more."""
@@ -435,6 +443,7 @@ class Handover:
                 learnt=self._state.job.learnt(server.key),
                 estimate=server.estimate,
                 given_up=server.given_up,
+                address=self._frontier.address(server),
             )
         )
 
