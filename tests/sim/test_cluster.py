@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from andante.cluster.exchange import Ended, Heard
+from andante.cluster.frontier import SharedFrontier
 from andante.cluster.lease import Lease
 from andante.crawl.handover import Handover
 from andante.crawl.peer import Peer
@@ -122,9 +123,31 @@ def commit_without_lease(patch):
     patch.setattr(Peer, "may_commit", lambda self: True)
 
 
+def addresses_of_everybody(patch):
+    """A node asks at an IP address whose ever it is."""
+    bind = SharedFrontier.bind
+
+    def bind_anyway(self, server, key, now):
+        self._at.setdefault(key, set())
+        return bind(self, server, key, now)
+
+    patch.setattr(SharedFrontier, "bind", bind_anyway)
+
+
+def stones_that_break(patch):
+    """Servers are given away without the others at their IP address, who follow."""
+
+    def alone(self):
+        return ((each.key, each.queued, False) for each in self.servers.values())
+
+    patch.setattr(SharedFrontier, "stones", alone)
+
+
 @pytest.mark.parametrize(
     ("breach", "seeds", "seen"),
     [
+        (addresses_of_everybody, (1,), "under way at the address"),
+        (stones_that_break, (1,), "not ended"),
         (eternal_lease, (17,), "is over"),
         (early_end, (4,), "lost"),
         (mail_unread, (1,), "not ended|lost"),
