@@ -37,7 +37,8 @@ class BuriedError(Exception):
 class LostError(Exception):
     """The store has lost its data, or the last that it had acknowledged (as it was started again from an old copy), and drops the rest.
 
-    A node joins again, and all say what they hold (`Own`, `Links`); until the store is settled nobody is given anything.
+    A node joins again, and all say what they hold: first `Own`, `Rewrite` and `Known`; then the store is settled, and what was found may be said (`Links`). Until
+    then nobody is given anything.
     """
 
 
@@ -110,7 +111,7 @@ class Heard(msgspec.Struct, frozen=True, tag="H", array_like=True):
 
 
 class Own(msgspec.Struct, frozen=True, tag="O", array_like=True):
-    """After the store has lost its data: the server is the node's, if it is nobody else's. Answer: whether it is the node's now; what is in its log comes as mail."""
+    """After the store has lost its data, and until it is settled: the server is the node's still, if it is nobody else's; its log is empty, and a `Rewrite` is to follow. Answer: whether it is the node's now."""
 
     server: str
 

@@ -144,12 +144,13 @@ class Memory:
 
     def _own(self, part: Own, epoch: int) -> bool:
         log = self.log(part.server)
-        if log.owner == POOL:
-            log.owner = epoch
-            self.pool.pop(part.server, None)
-            if log.entries:
-                self.mail.setdefault(epoch, {})[part.server] = 0
-        return log.owner == epoch
+        if self.settled or log.owner not in (POOL, epoch):
+            return False
+        log.owner = epoch
+        log.entries, log.waiting = [], 0
+        for table in (self.pool, self.mail.get(epoch, {}), self.gifts.get(epoch, {})):
+            table.pop(part.server, None)
+        return True
 
     def _take(self, part: Take, epoch: int) -> list[Grant]:
         grants: list[Grant] = []
@@ -239,8 +240,10 @@ class Memory:
         )
 
     def lose(self) -> None:
-        """Lose all data, as a store does that is started anew without them."""
+        """Lose all data, as a store does that is started anew without them; but no epoch is used again."""
+        last = self.last
         vars(self).update(vars(Memory(self.clock, f"{self.generation}+")))
+        self.last = last
 
 
 class MemoryStore:

@@ -84,6 +84,7 @@ class ZooKeeper:
         self._folder = f"{address.path}/andante/{quote(crawl, safe='')}/nodes"
         self._client = _Client(address, session)
         self._entered: tuple[str, bytes] | None = None  # path and data of the node's own node
+        self._former: set[str] = set()  # paths of those that are to go
 
     @classmethod
     async def connect(
@@ -125,8 +126,7 @@ class ZooKeeper:
         """Make the ephemeral node."""
         path = f"{self._folder}/{epoch}"
         if self._entered is not None and self._entered[0] != path:
-            with suppress(UnreachableError):  # it goes with the session at the latest
-                await self.leave()
+            self._former.add(self._entered[0])
         self._entered = path, about.encode()
         await self.confirm()
 
@@ -136,6 +136,7 @@ class ZooKeeper:
         if entered is None:
             return
         path, about = entered
+        await self._delete_former()
         try:
             stat = await self._answer(self._client.set_async, path, about)
             if stat.ephemeralOwner == self._client.session_id:
@@ -159,7 +160,8 @@ class ZooKeeper:
         """Delete the ephemeral node."""
         entered, self._entered = self._entered, None
         if entered is not None:
-            await self._delete(entered[0])
+            self._former.add(entered[0])
+        await self._delete_former()
 
     async def close(self) -> None:
         """End the session."""
@@ -194,6 +196,11 @@ class ZooKeeper:
                 await self._answer(self._client.create_async, path, about, ephemeral=True)
         except NodeExistsError as error:  # made by a question that had no answer
             raise UnreachableError("another question is under way") from error
+
+    async def _delete_former(self) -> None:
+        for path in sorted(self._former):
+            await self._delete(path)
+            self._former.discard(path)
 
     async def _delete(self, path: str) -> None:
         with suppress(NoNodeError):

@@ -121,15 +121,6 @@ class Handover:
                 self._state.forget(server)
         self._frontier.emptied()  # they are the node's no more, and not for it to give
 
-    def restart(self) -> None:
-        """The store has lost its data: what was on its way in or out is not any more, and logs begin anew."""
-        self.close()
-        self._reading.clear()
-        self.arriving = 0
-        self._read.clear()
-        self._packed.clear()
-        self._gone.clear()
-
     # In
 
     def open(self, grants: Iterable[Grant]) -> None:
@@ -326,37 +317,48 @@ class Handover:
 
     # After a loss
 
-    def say_all(self) -> None:
-        """Say what the node holds to a store that has lost its data; what it finds meanwhile is held."""
+    def claim_all(self) -> None:
+        """Say what the node holds to a store that has lost its data: nobody else can have any of it."""
+        self._begin_logs()
+        self._frontier.doubt()
         say = self._outbox.say_first
-        self._outbox.hold()
-        self._outbox.recall()
         for server in list(self._frontier.servers.values()):
-            say(Own(server.key))
-            say(self.rewrite(server))
+            if self._leaving.get(server.key) != _NOWHERE:
+                say(Own(server.key))
+                say(self.rewrite(server, unsafe=True))
+                say(Keep(server.key, self._luggage(server)))
         for address in self._frontier.addresses:
             say(Own(ADDRESS + address))
-        for known in self._known():
-            say(known)
+        self._outbox.recall()
+        self._say_known()
 
     def offer_all(self) -> None:
-        """The others have begun anew without this node, and may have its servers: what waited there is for whoever has them."""
+        """The same where others may have the node's servers: what waited there is for whoever has them, and the node is to forget them."""
+        self._frontier.doubt()
         for server in list(self._frontier.servers.values()):
-            for found, entry in self.rewrite(server).entries:
-                self._outbox.say(Links(server.key, found, entry, takes=False))
+            if self._leaving.get(server.key) != _NOWHERE:
+                for found, entry in self.rewrite(server, unsafe=True).entries:
+                    self._outbox.say(Links(server.key, found, entry, takes=False))
         self._outbox.recall()
-        for known in list(self._known()):
-            self._outbox.say(known)
-            self.before.update(unpack_fingerprints(known.fingerprints))  # others may have found it
-        self.forget()
+        for fingerprints in self._say_known():
+            self.before.update(unpack_fingerprints(fingerprints))  # others may have found it
 
-    def _known(self) -> Iterator[Known]:
-        """Return what has ended here: no node may fetch it again."""
-        ended = self._frontier.ended().values()  # they wait for a commit, and at the store no more
-        before = b"".join(self.before)
-        for fingerprints in (*map(bytes, ended), before, *self._state.job.known()):
-            if fingerprints:
-                yield Known(fingerprints)
+    def _begin_logs(self) -> None:
+        """What was on its way in or out is not any more, and logs begin anew; no node that servers were to go to is there."""
+        self.close()
+        self._reading.clear()
+        self.arriving = 0
+        self._read.clear()
+        self._packed.clear()
+        self._gone.clear()
+        self._leaving = {key: min(to, POOL) for key, to in self._leaving.items()}
+
+    def _say_known(self) -> list[bytes]:
+        """Say what has ended here: no node may fetch it again."""
+        known = [each for each in (b"".join(self.before), *self._state.job.known()) if each]
+        for fingerprints in known:
+            self._outbox.say_first(Known(fingerprints))
+        return known
 
     # What the store keeps
 
@@ -384,9 +386,9 @@ class Handover:
         """Tell whether the log of a server has links that came after `rewritten` was called last, and are not in what it returned."""
         return key in self._grown
 
-    def rewrite(self, server: Server) -> Rewrite:
-        """Return what replaces the log of a server."""
-        waiting = self._frontier.waiting(server)
+    def rewrite(self, server: Server, *, unsafe: bool = False) -> Rewrite:
+        """Return what replaces the log of a server; if asked for, with what has ended and is not on the disk."""
+        waiting = self._frontier.waiting(server, unsafe=unsafe)
         entries = []
         for at in range(0, len(waiting), ENTRY_MAX):
             links, grades = zip(*waiting[at : at + ENTRY_MAX], strict=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
+from math import inf
 from typing import Any
 
 import msgspec
@@ -76,6 +77,7 @@ class Peer:
         self._generation = ""
         self._nodes: dict[int, Node] = {}
         self._loads: dict[int, Load] = {}
+        self._is_rebuilt = False
         self._totals: Totals | None = None
         self._is_over = False
         self._news = 0
@@ -85,6 +87,9 @@ class Peer:
         self._packed: list[tuple[str, int, bytes]] = []
         self._rewritten: list[Rewrite] = []
         self._settled = True
+        self._settling: asyncio.Task[None] | None = None
+        self._is_told = True
+        self._to_enter = False
         self._trouble = ""
         state.may_send = self.may_send
         state.seed_has_moved = lambda seed: self._do(("tell", seed), self._spread(seed))
@@ -131,37 +136,43 @@ class Peer:
         for number, data in job.outbox():
             self._outbox.restore(number, decode(data))
         self._set_aside_ended()
+        sent_at = self._state.now()
         try:
-            joined = await self._enter(again=not job.is_new)
-            if joined.predecessor:
-                with contextlib.suppress(BuriedError, LostError):  # the first report sees to it
-                    await self._store.bury(joined.predecessor, to=self._epoch)
+            joined = await self._ask_for_epoch(again=not job.is_new)
+            self._begin(joined)
+            with contextlib.suppress(BuriedError, LostError):  # the first report sees to it
+                await self._bury_earlier(joined)
         except UnreachableError as error:
             raise ClusterError(f"cannot reach the store: {error}") from None
+        if self._members is not None:
+            with contextlib.suppress(UnreachableError):  # it is tried again
+                await self._members.enter(joined.epoch, self._cluster.node)
+        self._lease.confirmed(Judge.STORE, sent_at, self._state.now())
         for text in joined.told:
             self._hear(text)
-        if joined.settled:
+        self._is_told = job.generation in ("", joined.generation)
+        if self._is_told:
             job.forget_queue()
-        return joined.settled
+        return self._is_told
 
-    async def _enter(self, *, again: bool) -> Joined:
-        """Get an epoch."""
-        sent_at = self._state.now()
-        joined = await self._store.join(
+    async def _ask_for_epoch(self, *, again: bool) -> Joined:
+        return await self._store.join(
             self._cluster.node,
             token=self._state.job.token,
             config=self._cluster.config,
             again=again,
         )
+
+    def _begin(self, joined: Joined) -> None:
+        """Begin an epoch."""
         self._epoch, self._generation = joined.epoch, joined.generation
         self._settled = joined.settled
-        if self._members is not None:
-            with contextlib.suppress(UnreachableError):  # it is tried again
-                await self._members.enter(joined.epoch, self._cluster.node)
-        self._lease = self._new_lease()
-        self._lease.confirmed(Judge.STORE, sent_at, self._state.now())
         self._watch.gap()
-        return joined
+
+    async def _bury_earlier(self, joined: Joined) -> None:
+        """End an earlier epoch of this node."""
+        if joined.predecessor:
+            await self._store.bury(joined.predecessor, to=joined.epoch)
 
     def _new_lease(self) -> Lease:
         members = self._lease_time if self._members is None else self._members.ttl
@@ -171,15 +182,14 @@ class Peer:
         """Speak, until cancelled."""
         confirming = asyncio.create_task(self._confirm())
         try:
-            if not self._settled:
-                self._say_all()
+            self._tell_store(owns=False)
             while True:
                 began = self._state.now()
                 was_heard = await self._speak()
                 await self._rest(began, may_hurry=was_heard)
         finally:
             confirming.cancel()
-            for task in self._tasks.values():
+            for task in (*self._tasks.values(), *filter(None, [self._settling])):
                 task.cancel()
             self._handover.close()
 
@@ -228,6 +238,8 @@ class Peer:
         self._packed = self._handover.packed()
         ended = self._frontier.ended()
         self._rewritten = self._handover.rewritten(ended)
+        if self._is_told and not self._outbox.is_telling:
+            self._state.job.generation = self._generation
         return Outgoing(*self._outbox.changes(ended))
 
     def after_commit(self) -> None:
@@ -265,17 +277,32 @@ class Peer:
             self._missed(str(error))
             return False
         except BuriedError:
+            self._emit("cluster.fenced", "the other nodes took this one for dead; it joins again")
+            self._lease.end()
             await self._rejoin()
             return False
         except LostError:
-            await self._rebuild()
+            self._emit(
+                "cluster.lost", "the store has lost its data; it is told what this node holds"
+            )
+            self._is_told = False
+            await self._rejoin()
             return False
         self._trouble = ""
         now = self._state.now()
-        self._lease.confirmed(Judge.STORE, self._sent[1], now)
         self._watch.observe(answer.nodes, sent_at, now)
-        for kept, given in self._outbox.heard(answer.parts):
+        heard = self._outbox.heard(answer.parts)
+        if any(isinstance(kept.part, Own) and not given for kept, given in heard):
+            self._lease.end()  # the store was settled before: this node's servers may be others'
+            self._is_told = False
+            await self._rejoin()
+            return False
+        for kept, given in heard:
             self._take(kept, given)
+        if not self._outbox.is_claiming:
+            self._lease.confirmed(Judge.STORE, self._sent[1], now)
+            if self._to_enter:
+                self._do("enter", self._enter())
         self._handover.mail(answer.mail, self._epoch)
         self._handover.open(answer.grants)
         self._look_at(answer, now)
@@ -309,7 +336,7 @@ class Peer:
             self._handover.given(part.server)
         elif isinstance(part, Rewrite) and answer:
             self._handover.was_rewritten(part)
-        elif isinstance(part, Own | Ended) and not answer:
+        elif isinstance(part, Ended) and not answer:
             self._handover.lose(part.server)
 
     def _planned(self, server: str) -> int | None:
@@ -327,6 +354,9 @@ class Peer:
             if node.beat
         }
         self._loads = {epoch: beat.load for epoch, beat in beats.items()}
+        self._is_rebuilt = all(
+            epoch in beats and not beats[epoch].telling for epoch in answer.nodes
+        )
         self._shares.divide(self._epoch, answer.nodes, beats)
         before, self._totals = self._totals, answer.totals
         self._is_over = (
@@ -335,6 +365,7 @@ class Peer:
             and not before.waiting
             and answer.totals.changes == before.changes
             and not self._outbox
+            and answer.settled
         )
         for epoch, count in self._watch.silent(now).items():
             if epoch != self._epoch:
@@ -359,6 +390,7 @@ class Peer:
             lease=self._lease_time,
             unheard=self._outbox.waiting,
             fetched=self._shares.fetched,
+            telling=self._outbox.is_telling,
         )
         return msgspec.msgpack.encode(beat)
 
@@ -394,10 +426,22 @@ class Peer:
         """A node has been silent for a whole lease: it is dead, unless the members know better."""
         name = self._nodes[epoch].name
         with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
-            if self._members is not None and epoch in await self._members.present():
+            if not await self._is_absent(epoch):
                 return
             if await self._store.bury(epoch, count=count):
                 self._emit("cluster.buried", f"node {name} is dead: its servers go to the others")
+
+    async def _is_absent(self, epoch: int) -> bool:
+        """Tell whether the members have not had a node for as long as its session holds: it may have been ended before its time."""
+        if self._members is None:
+            return True
+        since = inf
+        while epoch not in await self._members.present():
+            since = min(since, self._state.now())
+            if self._state.now() - since >= self._members.ttl:
+                return True
+            await asyncio.sleep(self._state.settings.heartbeat)
+        return False
 
     async def _listen(self) -> None:
         """Hear what others have told."""
@@ -422,44 +466,44 @@ class Peer:
     # When all is lost
 
     async def _rejoin(self) -> None:
-        """Others have taken this node for dead: what it has not committed it forgets, and begins anew."""
-        self._emit("cluster.fenced", "the other nodes took this one for dead; it joins again")
-        self._lease.end()
-        self._outbox.restart()
-        self._set_aside_ended()
-        self._frontier.discard()
-        self._state.discard()
-        self._handover.forget()
-        await self._begin_anew()
+        """Begin another epoch. A node whose lease has ended may have lost its servers to others: what it has not committed it forgets.
 
-    async def _rebuild(self) -> None:
-        """The store has lost its data: it is told what this node holds."""
-        self._emit("cluster.lost", "the store has lost its data; it is told what this node holds")
-        self._outbox.restart()
-        self._set_aside_ended()
-        self._handover.restart()
-        if not await self._begin_anew():
+        If it cannot, it is tried again: the store refuses what the old epoch says.
+        """
+        self._is_told = self._is_told and not self._outbox.is_telling
+        sent_at = self._state.now()
+        try:
+            joined = await self._ask_for_epoch(again=True)
+        except (UnreachableError, BuriedError, LostError, ClusterError) as error:
+            self._missed(str(error))
             return
-        if self._settled:
-            self._handover.offer_all()
-        else:
-            self._say_all()
-
-    async def _begin_anew(self) -> bool:
-        """Get another epoch; tell whether that was possible, else it is tried again."""
+        while self._outbox.is_committing:  # noqa: ASYNC110  # the disk's thread has it
+            await asyncio.sleep(self._state.settings.heartbeat / _STEPS)
+        self._begin(joined)
+        self._outbox.restart()
         for kind in (Keep, Give, Take, Heard, Rewrite, Own, Known):
             self._outbox.drop(kind)
+        self._set_aside_ended()
         self._packed, self._rewritten = [], []  # a commit may be under way
         self._is_taking = False
         self._totals = None
-        try:
-            joined = await self._enter(again=True)
-            if joined.predecessor:
-                await self._store.bury(joined.predecessor, to=self._epoch)
-        except (UnreachableError, BuriedError, LostError, ClusterError) as error:
-            self._missed(str(error))
-            return False
-        return True
+        owns = self._lease.holds(self._state.now()) and not self._settled
+        self._tell_store(owns=owns)
+        if not owns:
+            self._frontier.discard()
+            self._state.discard()
+            self._lease = self._new_lease()
+            self._lease.confirmed(Judge.STORE, sent_at, self._state.now())
+            self._do("enter", self._enter())
+        with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
+            await self._bury_earlier(joined)  # else its silence is seen
+
+    async def _enter(self) -> None:
+        """Let the members have this epoch in place of the one before."""
+        self._to_enter = False
+        if self._members is not None:
+            with contextlib.suppress(UnreachableError, ClusterError):  # it is tried again
+                await self._members.enter(self._epoch, self._cluster.node)
 
     def _set_aside_ended(self) -> None:
         """URLs have ended of which another epoch of this node could not say so: it is said when their servers are granted to it again."""
@@ -467,20 +511,50 @@ class Peer:
             assert isinstance(part, Ended)
             self._handover.before.update(unpack(part.fingerprints))
 
-    def _say_all(self) -> None:
-        """Say all that this node holds; what it finds meanwhile waits until all others have had time to do so, too."""
-        self._handover.say_all()
-        self._do("settle", self._settle())
+    def _tell_store(self, *, owns: bool) -> None:
+        """Tell the store what this node holds, unless it knows; while it is not settled, what was found waits until all others have had time to do so, too.
+
+        Args:
+            owns: the node's servers are certainly its own.
+        """
+        if self._settling is not None:
+            self._settling.cancel()
+            self._settling = None
+        if not self._settled:
+            self._outbox.hold()
+            self._settling = asyncio.create_task(self._settle())
+        if owns:
+            self._handover.claim_all()
+            self._to_enter = True  # until all is claimed, others wait for the epoch before
+        else:
+            if not self._is_told:
+                self._handover.offer_all()
+            self._handover.forget()
+        self._is_told = True
 
     async def _settle(self) -> None:
-        await asyncio.sleep(self._lease_time)
+        """Wait until the lease has ended of each node that has not spoken since the loss, and all others have told what they hold; then what was found may be said."""
+        began = self._state.now()
+        missing = began if self._members is not None else -inf  # seen for the last time
         while not self._settled:
-            with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
-                await self._store.settle()
-                self._settled = True
-                self._outbox.release()
-                return
             await asyncio.sleep(self._state.settings.heartbeat)
+            with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
+                if not await self._are_all_here():
+                    missing = self._state.now()
+                now = self._state.now()
+                ttl = 0.0 if self._members is None else self._members.ttl
+                if now - began >= self._lease_time and now - missing >= ttl:
+                    await self._store.settle()
+                    self._settled = True
+                    self._outbox.release()
+
+    async def _are_all_here(self) -> bool:
+        """Tell whether all nodes that are alive have told the store what they hold."""
+        try:
+            present = await self._members.present() if self._members is not None else frozenset()
+        except UnreachableError:
+            return False
+        return self._is_rebuilt and present <= self._nodes.keys()
 
     def _emit(self, name: str, detail: str) -> None:
         if self._state.emit is not None:

@@ -29,6 +29,8 @@ class Beat(msgspec.Struct, array_like=True):
     """Seconds without a beat after which others may take it for dead."""
     unheard: int = 0
     """Links that it has found and the store has not heard of."""
+    telling: bool = False
+    """After a loss: it has not told the store yet what it holds."""
     fetched: dict[str, int] = {}
     """Where the pages are limited: those of each node by name, as far as it has heard; also of nodes that have left, or died."""
 
@@ -63,7 +65,13 @@ class Pulse:
         return self._throughput.rate
 
     def beat(
-        self, nodes: Iterable[int], *, lease: float, unheard: int, fetched: dict[str, int]
+        self,
+        nodes: Iterable[int],
+        *,
+        lease: float,
+        unheard: int,
+        telling: bool,
+        fetched: dict[str, int],
     ) -> Beat:
         """Return the beat of this moment; see `Beat`."""
         now, requests, busy = self._state.now(), self._state.stats.requests, self._busy()
@@ -72,7 +80,9 @@ class Pulse:
         if seconds > 0:
             use = max((busy - before[2]) / seconds, self._in_use())
             self._throughput.add(seconds, requests - before[1], use=use)
-        return Beat(self.load(), self._state.stats.pages, list(nodes), lease, unheard, fetched)
+        return Beat(
+            self.load(), self._state.stats.pages, list(nodes), lease, unheard, telling, fetched
+        )
 
     def load(self) -> Load:
         """Return the work that the node has."""

@@ -94,6 +94,8 @@ class Job:
         self._thread = executor or ThreadPoolExecutor(1, thread_name_prefix="andante-store")
         self.pending = 0
         """Bytes of output that wait for the next commit."""
+        self.generation: str = self._meta.get("generation", "")
+        """Of the shared store's data that know what the job holds; empty: there is no shared store."""
         self._met = 0  # servers of the frontier that the job has
 
     @property
@@ -283,7 +285,7 @@ class Job:
             samples=self._samples,
             outbox=outbox.new,
             heard=[(number,) for number in outbox.heard],
-            meta=meta | {"seed_hosts": dict(self.seed_hosts)},
+            meta=meta | {"seed_hosts": dict(self.seed_hosts), "generation": self.generation},
         )
         records, written = self._records, self.pending
         self._records = [[] for _ in self.outputs]
