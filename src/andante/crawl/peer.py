@@ -138,7 +138,7 @@ class Peer:
         self._set_aside_ended()
         sent_at = self._state.now()
         try:
-            joined = await self._ask_for_epoch(again=not job.is_new)
+            joined = await self._ask_for_epoch(again=job.was_shared or await self._others())
             self._begin(joined)
             with contextlib.suppress(BuriedError, LostError):  # the first report sees to it
                 await self._bury_earlier(joined)
@@ -154,6 +154,15 @@ class Peer:
         if self._is_told:
             job.forget_queue()
         return self._is_told
+
+    async def _others(self) -> bool:
+        """Tell whether the members have any: then the crawl has begun, whatever the store says."""
+        if self._members is None:
+            return False
+        try:
+            return bool(await self._members.present())
+        except UnreachableError:
+            return False
 
     async def _ask_for_epoch(self, *, again: bool) -> Joined:
         return await self._store.join(
@@ -212,10 +221,14 @@ class Peer:
 
     async def leave(self, commit: Callable[[], Awaitable[None]]) -> None:
         """Hand over all servers, and leave. What cannot be said now is said by the next start, or found out by the others."""
-        for key in list(self._frontier.servers):
-            self._handover.give(key)
         try:
             async with asyncio.timeout(_LEAVING):
+                while True:
+                    if await self._speak() and self._settled:
+                        break  # else the job keeps what waits
+                    await asyncio.sleep(self._state.settings.heartbeat)
+                for key in list(self._frontier.servers):
+                    self._handover.give(key)
                 while self._handover.is_leaving or self._outbox:
                     await commit()
                     if not await self._speak():

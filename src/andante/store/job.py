@@ -109,6 +109,11 @@ class Job:
         return dict(self._stats)
 
     @property
+    def was_shared(self) -> bool:
+        """It was part of a crawl of several nodes before: it has a `token`."""
+        return "token" in self._meta
+
+    @property
     def token(self) -> str:
         """The job's own number, made when it is first asked for: who has the job is the same node again."""
         token: str | None = self._meta.get("token")
