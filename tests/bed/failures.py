@@ -20,7 +20,7 @@ from bed.site import Site
 from services.process import wait_until
 
 LEASE = 3.0
-"""Seconds."""
+"""Seconds; of a session, too, and who was away from ZooKeeper for one is looked for as long again."""
 
 POLITE = 0.9
 """Share of the pause between two requests that is looked for: a request that was late does not put off the next."""
@@ -100,7 +100,7 @@ def paused(seed: int, size: Size, *, has_zookeeper: bool = False) -> str:
             time.sleep(0.4)  # the commit is over, and the next one is not there yet
         node.pause()
         asleep = {page.final_url for page in node.written()}
-        time.sleep(size.outage)
+        time.sleep(size.outage + (LEASE if has_zookeeper else 0.0))
         awake = time.time()
         node.resume()
         told = ended(nodes, size, failures=1)
@@ -224,7 +224,7 @@ def cut_off(seed: int, size: Size, *, has_zookeeper: bool = False) -> str:
         node = chance.choice(nodes.nodes)
         began = time.time()
         nodes.network.link.cut(node.place)  # type: ignore[arg-type]
-        time.sleep(size.outage)
+        time.sleep(size.outage + (LEASE if has_zookeeper else 0.0))
         healed = time.time()
         nodes.network.link.heal()
         told = ended(nodes, size, failures=1)

@@ -81,6 +81,29 @@ def test_a_store_that_has_lost_its_data_is_told_again_what_it_has_heard():
     assert said(outbox) == [first], "it was heard anew, and may be lost anew"
 
 
+def test_a_claim_goes_with_its_log():
+    outbox = Outbox(1)
+    claims = [
+        [Own(server), Rewrite(server, [(bytes(WIDTH), b"packed")])]
+        for server in ("http://a.example", "http://b.example")
+    ]
+    for claim in claims:
+        for part in claim:
+            outbox.say_first(part)
+    outbox.say_first(Known(bytes(WIDTH)))
+    assert [said(outbox), outbox.is_claiming] == [claims[0], True]
+    assert [said(outbox), outbox.is_claiming, outbox.is_telling] == [claims[1], False, True]
+    said(outbox)
+    assert not outbox.is_telling
+
+
+def test_what_is_not_to_be_told_any_more_is_not_waited_for():
+    outbox = Outbox()
+    outbox.say_first(Own("http://a.example"))
+    outbox.drop(Own)
+    assert not outbox.is_telling
+
+
 def test_claims_are_not_said_again():
     outbox = Outbox()
     outbox.say(Links("ip 192.0.2.1", b"", b""))

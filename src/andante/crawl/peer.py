@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
-from math import inf
 from typing import Any
 
 import msgspec
@@ -35,10 +34,12 @@ from andante.cluster.exchange import (
     UnreachableError,
 )
 from andante.cluster.frontier import SharedFrontier
-from andante.cluster.lease import Judge, Lease, Watch
+from andante.cluster.lease import Judge, Watch
 from andante.cluster.outbox import Kept, Outbox, decode
-from andante.crawl.cluster import LEASE, LEASE_JUDGED, Cluster
+from andante.crawl.cluster import Cluster
 from andante.crawl.handover import Handover
+from andante.crawl.news import News
+from andante.crawl.presence import Presence
 from andante.crawl.pulse import Beat, Pulse, Shares
 from andante.crawl.state import State
 from andante.frontier.seen import unpack
@@ -65,11 +66,10 @@ class Peer:
         self._outbox = outbox
         self._cluster = cluster
         self._store = cluster.store
-        self._members = cluster.members
-        settings = state.settings
-        self._lease_time = settings.lease or (LEASE if cluster.members is None else LEASE_JUDGED)
-        self._lease = self._new_lease()
-        self._watch = Watch(self._lease_time)
+        self._presence = Presence(state, cluster)
+        self._lease = self._presence.new_lease()
+        self._watch = Watch(self._presence.lease)
+        self._news = News(state, self._store)
         self._handover = Handover(state, self._frontier, outbox, self._store)
         self._pulse = Pulse(state, self._frontier, self._handover, cluster.busy)
         self._shares = Shares(state)
@@ -77,10 +77,9 @@ class Peer:
         self._generation = ""
         self._nodes: dict[int, Node] = {}
         self._loads: dict[int, Load] = {}
-        self._is_rebuilt = False
+        self._have_told = False
         self._totals: Totals | None = None
         self._is_over = False
-        self._news = 0
         self._is_taking = False
         self._sent: tuple[int, float] = (0, 0.0)
         self._tasks: dict[object, asyncio.Task[None]] = {}
@@ -92,7 +91,7 @@ class Peer:
         self._to_enter = False
         self._trouble = ""
         state.may_send = self.may_send
-        state.seed_has_moved = lambda seed: self._do(("tell", seed), self._spread(seed))
+        state.seed_has_moved = lambda seed: self._do(("tell", seed), self._news.spread(seed))
         state.job.on_change = self._keep
 
     # What the engine asks
@@ -138,31 +137,21 @@ class Peer:
         self._set_aside_ended()
         sent_at = self._state.now()
         try:
-            joined = await self._ask_for_epoch(again=job.was_shared or await self._others())
+            joined = await self._ask_for_epoch(
+                again=job.was_shared or await self._presence.has_any()
+            )
             self._begin(joined)
             with contextlib.suppress(BuriedError, LostError):  # the first report sees to it
                 await self._bury_earlier(joined)
         except UnreachableError as error:
             raise ClusterError(f"cannot reach the store: {error}") from None
-        if self._members is not None:
-            with contextlib.suppress(UnreachableError):  # it is tried again
-                await self._members.enter(joined.epoch, self._cluster.node)
+        await self._presence.enter(joined.epoch)
         self._lease.confirmed(Judge.STORE, sent_at, self._state.now())
-        for text in joined.told:
-            self._hear(text)
+        self._news.hear(joined.told)
         self._is_told = job.generation in ("", joined.generation)
         if self._is_told:
             job.forget_queue()
         return self._is_told
-
-    async def _others(self) -> bool:
-        """Tell whether the members have any: then the crawl has begun, whatever the store says."""
-        if self._members is None:
-            return False
-        try:
-            return bool(await self._members.present())
-        except UnreachableError:
-            return False
 
     async def _ask_for_epoch(self, *, again: bool) -> Joined:
         return await self._store.join(
@@ -176,6 +165,7 @@ class Peer:
         """Begin an epoch."""
         self._epoch, self._generation = joined.epoch, joined.generation
         self._settled = joined.settled
+        self._nodes, self._have_told = {}, False
         self._watch.gap()
 
     async def _bury_earlier(self, joined: Joined) -> None:
@@ -183,13 +173,9 @@ class Peer:
         if joined.predecessor:
             await self._store.bury(joined.predecessor, to=joined.epoch)
 
-    def _new_lease(self) -> Lease:
-        members = self._lease_time if self._members is None else self._members.ttl
-        return Lease({Judge.STORE: self._lease_time, Judge.MEMBERS: members})
-
     async def run(self) -> None:
         """Speak, until cancelled."""
-        confirming = asyncio.create_task(self._confirm())
+        confirming = asyncio.create_task(self._presence.confirm(lambda: self._lease))
         try:
             self._tell_store(owns=False)
             while True:
@@ -239,9 +225,7 @@ class Peer:
             self._tell(
                 "the store could not be told that this node leaves: the others will take it for dead"
             )
-        if self._members is not None:
-            with contextlib.suppress(UnreachableError, ClusterError):
-                await self._members.leave()
+        await self._presence.leave()
 
     # Commits
 
@@ -315,7 +299,8 @@ class Peer:
         if not self._outbox.is_claiming:
             self._lease.confirmed(Judge.STORE, self._sent[1], now)
             if self._to_enter:
-                self._do("enter", self._enter())
+                self._to_enter = False
+                self._do("enter", self._presence.enter(self._epoch))
         self._handover.mail(answer.mail, self._epoch)
         self._handover.open(answer.grants)
         self._look_at(answer, now)
@@ -367,9 +352,7 @@ class Peer:
             if node.beat
         }
         self._loads = {epoch: beat.load for epoch, beat in beats.items()}
-        self._is_rebuilt = all(
-            epoch in beats and not beats[epoch].telling for epoch in answer.nodes
-        )
+        self._have_told = all(epoch in beats and not beats[epoch].telling for epoch in answer.nodes)
         self._shares.divide(self._epoch, answer.nodes, beats)
         before, self._totals = self._totals, answer.totals
         self._is_over = (
@@ -383,9 +366,9 @@ class Peer:
         for epoch, count in self._watch.silent(now).items():
             if epoch != self._epoch:
                 self._do(epoch, self._bury(epoch, count))
-        if answer.news != self._news:
-            self._news = answer.news
-            self._do("news", self._listen())
+        if answer.news != self._news.count:
+            self._news.count = answer.news
+            self._do("news", self._news.listen())
         if not self._is_over and not self._state.stopping and self._settled:
             self._balance(answer.totals)
 
@@ -400,7 +383,7 @@ class Peer:
     def _beat(self) -> bytes:
         beat = self._pulse.beat(
             self._nodes,
-            lease=self._lease_time,
+            lease=self._presence.lease,
             unheard=self._outbox.waiting,
             fetched=self._shares.fetched,
             telling=self._outbox.is_telling,
@@ -426,55 +409,12 @@ class Peer:
 
     # Others
 
-    async def _confirm(self) -> None:
-        """Let the members know that this node lives."""
-        while self._members is not None:
-            sent_at = self._state.now()
-            with contextlib.suppress(UnreachableError, ClusterError):
-                await self._members.confirm()
-                self._lease.confirmed(Judge.MEMBERS, sent_at, self._state.now())
-            await asyncio.sleep(self._state.settings.heartbeat)
-
     async def _bury(self, epoch: int, count: int) -> None:
         """A node has been silent for a whole lease: it is dead, unless the members know better."""
         name = self._nodes[epoch].name
         with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
-            if not await self._is_absent(epoch):
-                return
-            if await self._store.bury(epoch, count=count):
+            if await self._presence.is_gone(epoch) and await self._store.bury(epoch, count=count):
                 self._emit("cluster.buried", f"node {name} is dead: its servers go to the others")
-
-    async def _is_absent(self, epoch: int) -> bool:
-        """Tell whether the members have not had a node for as long as its session holds: it may have been ended before its time."""
-        if self._members is None:
-            return True
-        since = inf
-        while epoch not in await self._members.present():
-            since = min(since, self._state.now())
-            if self._state.now() - since >= self._members.ttl:
-                return True
-            await asyncio.sleep(self._state.settings.heartbeat)
-        return False
-
-    async def _listen(self) -> None:
-        """Hear what others have told."""
-        try:
-            for text in await self._store.told():
-                self._hear(text)
-        except (UnreachableError, LostError, ClusterError):
-            self._news = -1  # again
-
-    async def _spread(self, seed: str) -> None:
-        """Tell the others that a seed has moved."""
-        while True:
-            with contextlib.suppress(UnreachableError, LostError, ClusterError):
-                await self._store.tell(seed)
-                return
-            await asyncio.sleep(self._state.settings.heartbeat)
-
-    def _hear(self, seed: str) -> None:
-        """Another node's seed has moved: the crawl moves with it."""
-        self._state.scope.add(seed)
 
     # When all is lost
 
@@ -505,18 +445,11 @@ class Peer:
         if not owns:
             self._frontier.discard()
             self._state.discard()
-            self._lease = self._new_lease()
+            self._lease = self._presence.new_lease()
             self._lease.confirmed(Judge.STORE, sent_at, self._state.now())
-            self._do("enter", self._enter())
+            self._do("enter", self._presence.enter(joined.epoch))
         with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
             await self._bury_earlier(joined)  # else its silence is seen
-
-    async def _enter(self) -> None:
-        """Let the members have this epoch in place of the one before."""
-        self._to_enter = False
-        if self._members is not None:
-            with contextlib.suppress(UnreachableError, ClusterError):  # it is tried again
-                await self._members.enter(self._epoch, self._cluster.node)
 
     def _set_aside_ended(self) -> None:
         """URLs have ended of which another epoch of this node could not say so: it is said when their servers are granted to it again."""
@@ -546,28 +479,15 @@ class Peer:
         self._is_told = True
 
     async def _settle(self) -> None:
-        """Wait until the lease has ended of each node that has not spoken since the loss, and all others have told what they hold; then what was found may be said."""
-        began = self._state.now()
-        missing = began if self._members is not None else -inf  # seen for the last time
+        """Wait until the others have told what they hold, too; then what was found may be said."""
+        await self._presence.rest(lambda: self._nodes, lambda: self._have_told)
         while not self._settled:
-            await asyncio.sleep(self._state.settings.heartbeat)
             with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
-                if not await self._are_all_here():
-                    missing = self._state.now()
-                now = self._state.now()
-                ttl = 0.0 if self._members is None else self._members.ttl
-                if now - began >= self._lease_time and now - missing >= ttl:
-                    await self._store.settle()
-                    self._settled = True
-                    self._outbox.release()
-
-    async def _are_all_here(self) -> bool:
-        """Tell whether all nodes that are alive have told the store what they hold."""
-        try:
-            present = await self._members.present() if self._members is not None else frozenset()
-        except UnreachableError:
-            return False
-        return self._is_rebuilt and present <= self._nodes.keys()
+                await self._store.settle()
+                self._settled = True
+                self._outbox.release()
+                return
+            await asyncio.sleep(self._state.settings.heartbeat)
 
     def _emit(self, name: str, detail: str) -> None:
         if self._state.emit is not None:

@@ -166,16 +166,16 @@ end
 local function own()
   local server = read_server()
   local it = record(server)
-  if it.owner == POOLED then
-    call('LREM', POOL, 1, server)
-    it.owner = NOBODY
-  end
-  if it.owner == NOBODY then
-    it.owner = epoch
-    change(server)
-    if call('EXISTS', log_of(server)) == 1 then call('HSET', mail_of(epoch), server, 0) end
-  end
-  return it.owner == epoch and '\1' or '\0'
+  local is_free = it.owner == NOBODY or it.owner == POOLED or it.owner == epoch
+  if settled or not is_free then return '\0' end
+  if it.owner == POOLED then call('LREM', POOL, 1, server) end
+  call('DEL', log_of(server))
+  call('HDEL', mail_of(epoch), server)
+  call('SREM', gifts_of(epoch), server)
+  waiting = waiting - it.waiting
+  it.owner, it.waiting = epoch, 0
+  change(server)
+  return '\1'
 end
 
 local function grant(server, it)
