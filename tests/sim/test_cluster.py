@@ -154,7 +154,7 @@ def nothing_told(patch):
         (lost_lease_forgotten, (17,), "not its own"),
         (commit_without_lease, (46,), "not its own"),
         (claim_without_lease, (179,), "is least|under way"),
-        (nothing_told, (6,), "lost"),
+        (nothing_told, (3,), "lost"),
         (nothing_told, (20,), "again"),
     ],
 )
