@@ -19,8 +19,8 @@ from types import FrameType
 from andante.crawl import SettingsError
 from andante.observe import Stats
 from andante.store import JobError, inspect
+from andante.store.formats import SUFFIXES
 from andante.store.lock import Lock
-from andante.store.output import SUFFIXES
 from andante.units import counted, format_duration
 
 _LOOK = 0.2

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_type_hints
 
 from andante import units
 from andante.crawl.values import typed
-from andante.store.output import SUFFIXES
+from andante.store.formats import SUFFIXES
 
 
 class SettingsError(ValueError):

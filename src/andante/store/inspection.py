@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from andante.flow import Sample
+from andante.store.formats import files
 from andante.store.job import JOURNAL
 from andante.store.journal import Ended, JobError, Journal
-from andante.store.output import files
 from andante.store.rates import names
 
 _LARGEST = 10

@@ -16,9 +16,10 @@ from andante.frontier import Block, Frontier, Growth, Link
 from andante.frontier.block import decode_done, decode_links, encode_done, encode_links
 from andante.frontier.seen import unpack
 from andante.page import Page
+from andante.store.formats import files, open_output
 from andante.store.journal import Batch, Ended, JobError, Journal, ServerState
 from andante.store.lock import Lock
-from andante.store.output import Output, OutputDamaged, Position, files, open_output
+from andante.store.output import Output, OutputDamaged, Position
 from andante.store.rates import RatesFile
 
 JOURNAL = "journal.sqlite"
