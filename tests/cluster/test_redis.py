@@ -10,6 +10,8 @@ import pytest
 from andante.cluster.exchange import (
     ClusterError,
     Ended,
+    Give,
+    Heard,
     Keep,
     LostError,
     Report,
@@ -249,6 +251,34 @@ def test_full():
             assert (await a.again()).parts[2].fresh == b"\1\1"
 
         on(server, main)
+
+
+def test_mail_and_gifts_are_found_in_tables_that_are_mostly_empty():
+    """Redis looks at a part of a table at a time, and lets none shrink while a child of it saves the data."""
+    count, page = 24_000, 2_000
+
+    def names(kind, first):
+        return [f"http://{kind}{number}.example" for number in range(first, first + page)]
+
+    async def main(crawl):
+        a, b = await crawl.join("a", "b")
+        for first in range(0, count, page):
+            await a.report(*(links(server, server) for server in names("mail", first)))
+            await b.report(*(links(server, server + "?more") for server in names("mail", first)))
+            gifts = names("gift", first)
+            await b.report(*(links(server, server) for server in gifts))
+            await b.report(*(Give(server, a.epoch) for server in gifts))
+        server.control.config_set("rdb-key-save-delay", 10_000)
+        server.control.bgsave()
+        for first in range(0, count, page):
+            heard = [*names("mail", first), *names("gift", first)]
+            await a.report(*(Heard(server, 2) for server in heard if "22222" not in server))
+        answer = await a.report()
+        assert server.control.info("persistence")["rdb_bgsave_in_progress"]
+        assert len(answer.mail) == len(answer.grants) == 1, "all but number 22222 were heard"
+
+    with redis_server() as server:
+        on_redis([server], server.url).run(main)
 
 
 def test_two_crawls_do_not_mix(redis):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from andante import url as urls
@@ -44,6 +44,7 @@ class SharedFrontier(Frontier):
         self._in_hand: dict[tuple[int, int], Task] = {}
         self._at: dict[str, set[Server]] = {}  # by IP address that is the node's
         self._where: dict[Server, str] = {}
+        self._held: dict[str, float] = {}  # until when new ones are left alone
         self._emptied: list[str] = []
         self.claim: Callable[[Server, str], None] = lambda _, __: None
         """Asks for what the server cannot be visited without: an IP address, by `ADDRESS` and its text, or another server."""
@@ -85,6 +86,8 @@ class SharedFrontier(Frontier):
             is_bound = super().bind(server, key, now)
             if self._per_address:
                 self._move_to(server, key)
+                if key in self._held:
+                    server.address.pace.hold(self._held.pop(key))
             return is_bound
         self.put_aside(server, ADDRESS + key)
         return False
@@ -95,11 +98,13 @@ class SharedFrontier(Frontier):
         self._list_anew(server)
         self.claim(server, wanted)
 
-    def own(self, wanted: str, servers: Iterable[Server]) -> None:
-        """What servers were put aside for is the node's."""
+    def own(self, wanted: str, servers: Sequence[Server], now: float) -> None:
+        """What servers were put aside for is the node's. An IP address may have been another's until now: nothing is asked there for a full pause."""
         if wanted.startswith(ADDRESS):
             address = wanted.removeprefix(ADDRESS)
-            self._at.setdefault(address, set())
+            if address not in self._at:
+                self._at[address] = set()
+                self._held[address] = now + max(server.pause for server in servers)
             for server in servers:
                 self._move_to(server, address)
         else:
@@ -120,6 +125,26 @@ class SharedFrontier(Frontier):
         address = self._where.get(server)
         return [server] if address is None else sorted(self._at[address], key=lambda each: each.key)
 
+    def stones(self, given: Container[str] = ()) -> Iterator[tuple[str, int, bool]]:
+        """Return what may be given away, in the order in which it will be reached: the servers at an address together, as they go together.
+
+        Of each the key of one server, how many URLs wait, and whether any is being visited.
+
+        Args:
+            given: servers that have been given away before. One of them that is here again stays until its address is known: it may have come because
+                that is the node's, and would come again.
+        """
+        met = set()
+        for server in self.servers.values():
+            address = self._where.get(server)
+            if address in met or (address is None and self._per_address and server.key in given):
+                continue
+            group = {server} if address is None else self._at[address]
+            if address is not None:
+                met.add(address)
+            if size := sum(each.queued for each in group):
+                yield server.key, size, any(each.visits for each in group)
+
     def reach(self, server: Server, key: str) -> Server | None:
         """Return another server that this one needs something of; None: it is waited for, until it is the node's."""
         if key not in self.servers:
@@ -139,6 +164,7 @@ class SharedFrontier(Frontier):
             self._at[address].discard(server)
             if not self._at[address]:
                 del self._at[address]
+                self._held.pop(address, None)
                 self._emptied.append(address)
 
     # Servers come and go

@@ -11,6 +11,7 @@ import msgspec
 from andante import url as urls
 from andante.cluster.exchange import (
     POOL,
+    BuriedError,
     ClusterError,
     Entry,
     Give,
@@ -19,6 +20,7 @@ from andante.cluster.exchange import (
     Keep,
     Known,
     Links,
+    LostError,
     Mail,
     Marked,
     Own,
@@ -27,7 +29,7 @@ from andante.cluster.exchange import (
     UnreachableError,
 )
 from andante.cluster.frontier import ADDRESS, SharedFrontier
-from andante.cluster.outbox import ENTRY_MAX, RECALL_MAX, Kept, Outbox
+from andante.cluster.outbox import ENTRY_MAX, RECALL_MAX, REPORT_MAX, Kept, Outbox
 from andante.cluster.packing import pack, unpack
 from andante.crawl.state import State
 from andante.flow import Learnt
@@ -45,6 +47,9 @@ _NOWHERE = -1
 
 _ENDED_MIN = 100
 """URLs that have ended in a log before it is written anew."""
+
+_READERS = 8
+"""Logs that are read at once: each takes a connection to the store, and the heart-beat needs one, too."""
 
 
 class Luggage(msgspec.Struct, array_like=True):
@@ -78,12 +83,15 @@ class Handover:
         self._packed: list[tuple[str, int, bytes]] = []
         self._gone: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Semaphore(_READERS)
         self._wanted: dict[str, list[Server]] = {}
         self._ended: Counter[str] = Counter()
         self._grown: set[str] = set()
         frontier.claim = self._claim
         self.arriving = 0
         """URLs of servers that are the node's, and are not queued yet."""
+        self.failure: BaseException | None = None
+        """Why a log could not be read: what waits there cannot be crawled."""
         self.before: set[bytes] = set()
         """Fingerprints of URLs that the node has fetched for a server and could not say so: they are not fetched again if it is granted to it anew."""
 
@@ -142,17 +150,25 @@ class Handover:
             self.arriving += grant.waiting
             task = asyncio.get_running_loop().create_task(self._open(grant))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self._opened)
+
+    def _opened(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            self.failure = self.failure or task.exception()
 
     async def _open(self, grant: Grant) -> None:
         waiting: dict[bytes, tuple[Link, int]] = {}
         length = 0
         while True:
             try:
-                entries = await self._store.entries(grant.server, length, _PAGE)
+                async with self._turn:
+                    entries = await self._store.entries(grant.server, length, _PAGE)
             except (UnreachableError, ClusterError):
                 await asyncio.sleep(self._state.settings.heartbeat)
                 continue
+            except (BuriedError, LostError):
+                return  # the next report hears so, and all begins anew
             for entry in entries:
                 if entry.entry:
                     waiting.update(_links(grant.server, entry))
@@ -259,7 +275,7 @@ class Handover:
         if owner == epoch and not servers and wanted.startswith(ADDRESS):
             self._outbox.say(Give(wanted))  # who needed it has left meanwhile
         elif owner == epoch:
-            self._frontier.own(wanted, servers)
+            self._frontier.own(wanted, servers, self._state.now())
         for server in servers:
             if owner in (POOL, epoch):  # nobody's: it is asked for again
                 self._frontier.back(server)
@@ -361,7 +377,7 @@ class Handover:
     # What the store keeps
 
     def rewritten(self, ended: Mapping[str, bytearray]) -> list[Rewrite]:
-        """Return the logs to be written anew, as they hold more of what has ended than of what waits.
+        """Return the logs to be written anew, as they hold more of what has ended than of what waits; not those of which more waits than a report takes.
 
         Args:
             ended: fingerprints of what ends with the commit that comes now, by server.
@@ -374,8 +390,10 @@ class Handover:
             if server is None:
                 del self._ended[key]
             elif (
-                not server.queued or self._ended[key] > _ENDED_MIN + server.queued
-            ) and not self._outbox.has_links(key):
+                (not server.queued or self._ended[key] > _ENDED_MIN + server.queued)
+                and server.queued <= REPORT_MAX
+                and not self._outbox.has_links(key)
+            ):
                 del self._ended[key]
                 rewritten.append(self.rewrite(server))
         return rewritten
@@ -433,8 +451,15 @@ def _by_fingerprint(
 
 
 def _links(server: str, entry: Entry) -> list[tuple[bytes, tuple[Link, int]]]:
-    """Return the links of an entry that count, by fingerprint."""
-    pairs = _unpack(entry.entry)
-    fresh = entry.fresh or b"\1" * len(pairs)
-    counting = [pair for pair, counts in zip(pairs, fresh, strict=True) if counts]
+    """Return the links of an entry that count, by fingerprint.
+
+    Raises:
+        ClusterError: it is none.
+    """
+    try:
+        pairs = _unpack(entry.entry)
+        fresh = entry.fresh or b"\1" * len(pairs)
+        counting = [pair for pair, counts in zip(pairs, fresh, strict=True) if counts]
+    except ValueError as error:
+        raise ClusterError(f"what the store has of {server} cannot be read: {error}") from None
     return list(_by_fingerprint(server, counting))

@@ -16,8 +16,18 @@ from andante.crawl.changes import decisive
 from andante.crawl.cluster import LEASE_JUDGED, Cluster
 from andante.crawl.settings import Settings, SettingsError
 
-_SHARED = ("rate", "delay", "per_server", "total_rate", "max_pages", "policy", "ignore_robots")
-"""Settings that must be the same for all nodes, besides those that decide what is found: politeness and limits hold for the crawl."""
+_SHARED = (
+    "rate",
+    "delay",
+    "per_server",
+    "per_ip",
+    "total_rate",
+    "max_pages",
+    "policy",
+    "ignore_robots",
+    "lease",
+)
+"""Settings that must be the same for all nodes, besides those that decide what is found: politeness and limits hold for the crawl, and a lease is of use only if all wait for its end."""
 
 
 async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> Cluster:
@@ -86,4 +96,5 @@ def _owners(path: Path | None) -> dict[str, str]:
 
 def _config(settings: Settings) -> bytes:
     shared = {name: str(getattr(settings, name)) for name in _SHARED}
-    return msgspec.json.encode(decisive(settings) | shared, order="sorted")
+    judged = {"zookeeper": settings.zookeeper is not None}
+    return msgspec.json.encode(decisive(settings) | shared | judged, order="sorted")

@@ -80,6 +80,7 @@ class Peer:
         self._is_over = False
         self._news = 0
         self._is_taking = False
+        self._pooled: set[str] = set()
         self._sent: tuple[int, float] = (0, 0.0)
         self._tasks: dict[object, asyncio.Task[None]] = {}
         self._packed: list[tuple[str, int, bytes]] = []
@@ -190,6 +191,8 @@ class Peer:
             if self._outbox.is_behind and not self._trouble:
                 return
             await asyncio.sleep(period / _STEPS)
+            if self._handover.failure is not None:
+                raise self._handover.failure
             self._handover.see_to_leaving()
             if may_hurry and self._outbox and self._frontier.queued < self._enough():
                 return
@@ -327,7 +330,7 @@ class Peer:
             if node.beat
         }
         self._loads = {epoch: beat.load for epoch, beat in beats.items()}
-        self._shares.divide(self._epoch, answer.nodes, beats)
+        self._shares.divide(self._epoch, answer.nodes, beats, settled=answer.settled)
         before, self._totals = self._totals, answer.totals
         self._is_over = (
             before is not None
@@ -371,9 +374,8 @@ class Peer:
             self._epoch, loads, waiting=totals.waiting, pool=totals.pool
         )
         if move.give:
-            servers = self._frontier.servers.values()
-            sizes = ((each.key, each.queued, each.visits > 0) for each in servers if each.queued)
-            for key in choose(sizes, move.give):
+            for key in choose(self._frontier.stones(self._pooled), move.give):
+                self._pooled.add(key)
                 self._handover.give(key)
         elif move.take:
             self._is_taking = True

@@ -8,7 +8,7 @@ from math import inf
 import msgspec
 
 from andante.cluster.balance import Load, Throughput
-from andante.cluster.exchange import Node
+from andante.cluster.exchange import POOL, Node
 from andante.cluster.frontier import SharedFrontier
 from andante.crawl.handover import Handover
 from andante.crawl.state import State
@@ -84,7 +84,7 @@ class Pulse:
             power=measured.power,
             known=measured.known,
             servers=len(sizes),
-            largest=max(sizes, default=0),
+            largest=max((size for _, size, _ in self._frontier.stones()), default=0),
         )
 
     def _in_use(self) -> float:
@@ -100,13 +100,16 @@ class Shares:
         self._state = state
         self.is_known = state.settings.total_rate == inf
         """The node knows its part of the total rate; before that it may send nothing."""
+        self._epoch = POOL
         self.fetched: dict[str, int] = {}
         """Pages of all nodes by name, where they are limited."""
 
-    def divide(self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat]) -> None:
-        """Take what the beats of all nodes say; ``epoch`` is this one's."""
+    def divide(
+        self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat], *, settled: bool
+    ) -> None:
+        """Take what the beats of all nodes say; ``epoch`` is this one's. Until the store is ``settled`` some may not have spoken that are there."""
         others = set(nodes) - {epoch}
-        self._divide_rate(epoch, others, beats)
+        self._divide_rate(epoch, others, beats, settled=settled)
         if self._state.settings.max_pages is not None:
             self._count(nodes, beats)
             self._divide_pages(nodes[epoch].name, epoch, others)
@@ -117,11 +120,16 @@ class Shares:
             for name, pages in (*beat.fetched.items(), (nodes[epoch].name, beat.pages)):
                 self.fetched[name] = max(pages, self.fetched.get(name, 0))
 
-    def _divide_rate(self, epoch: int, others: set[int], beats: Mapping[int, Beat]) -> None:
+    def _divide_rate(
+        self, epoch: int, others: set[int], beats: Mapping[int, Beat], *, settled: bool
+    ) -> None:
         """An equal part: less at once when there are more nodes, more when all others know of this one."""
         total = self._state.settings.total_rate
+        if epoch != self._epoch and settled:  # the others may have divided all without this node
+            self.is_known = total == inf
+        self._epoch = epoch
         part = total / (len(others) + 1)
-        all_know = all(each in beats and epoch in beats[each].seen for each in others)
+        all_know = settled and all(each in beats and epoch in beats[each].seen for each in others)
         if total < inf and (all_know or (self.is_known and part < self._state.total.set_point)):
             self.is_known = True
             self._state.total.change(part, self._state.now())

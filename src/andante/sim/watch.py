@@ -135,6 +135,10 @@ class Watch:
 
     # Servers
 
+    def address(self, request: Request) -> str:
+        """Return the IP address at which a request was."""
+        return self.servers[request.server, 80].address
+
     def asked(self, host: str, target: str, at: float, reply: Reply) -> None:
         """A server has been asked."""
         process = current()
