@@ -215,7 +215,9 @@ def _forecast(arguments: argparse.Namespace) -> Forecast:
             f"{directory}: the job has no record of the processor time of its pages: it was made by an earlier version"
         )
     found, guessed = sites(
-        ((each.server, each.queued, each.crawl_delay) for each in job.met), series(directory)
+        ((each.server, each.queued, each.crawl_delay) for each in job.met),
+        series(directory),
+        requests=stats.requests,
     )
     measured = Measured(
         pages=stats.pages,
