@@ -193,7 +193,7 @@ def _file(arguments: argparse.Namespace) -> File:
         file = read(tomllib.loads(path.read_text()))
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SettingsError(f"{path} is not TOML: {error}") from None
     except ValueError as error:
         raise SettingsError(f"{path}: {error}") from None
