@@ -161,6 +161,13 @@ class ZooKeeper:
         if entered is not None:
             await self._delete(entered[0])
 
+    async def remove(self) -> None:
+        """Delete all that there is of the crawl."""
+        for epoch in await self.present():
+            await self._delete(f"{self._folder}/{epoch}")
+        await self._delete(self._folder)
+        await self._delete(self._folder.removesuffix("/nodes"))
+
     async def close(self) -> None:
         """End the session."""
         self._entered = None

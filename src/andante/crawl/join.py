@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import time
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -26,13 +27,9 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
     Raises:
         ClusterError: it cannot be, in one line.
     """
-    try:
-        from andante.cluster.redis import RedisStore  # noqa: PLC0415  # an extra
+    with extra():
+        from andante.cluster.redis import RedisStore  # noqa: PLC0415
         from andante.cluster.zookeeper import ZooKeeper  # noqa: PLC0415
-    except ImportError as error:
-        raise ClusterError(
-            f"--cluster needs {error.name}; install it with: pip install 'andante[cluster]'"
-        ) from None
     assert settings.cluster is not None
     crawl = _name(seeds) if settings.crawl_name is None else settings.crawl_name
     store = RedisStore(
@@ -56,6 +53,21 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
         config=_config(settings),
         owners=_owners(settings.owners),
     )
+
+
+@contextmanager
+def extra() -> Iterator[None]:
+    """Import in this what only those have who have installed it for a cluster.
+
+    Raises:
+        ClusterError: it is missing.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ClusterError(
+            f"--cluster needs {error.name}; install it with: pip install 'andante[cluster]'"
+        ) from None
 
 
 def clock() -> float:
