@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -94,6 +95,12 @@ def _owners(path: Path | None) -> dict[str, str]:
             f'owners: {path} is not of the form {{"node": ["https://host", ...]}}: {error}'
         ) from None
     return {server: node for node, servers in planned.items() for server in servers}
+
+
+def differing(*configs: bytes) -> list[str]:
+    """Return the names of the settings in which the configurations of two nodes differ."""
+    one, other = (msgspec.json.decode(config, type=dict[str, Any]) for config in configs)
+    return [name for name in one if one[name] != other.get(name)]
 
 
 def _config(settings: Settings) -> bytes:
