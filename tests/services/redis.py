@@ -9,42 +9,20 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import trustme
 from redis import Redis, RedisCluster
 from redis.exceptions import RedisError
 
 from services.process import HERE, Place, Service, folder, wait_until
+from services.tls import Tls
 
 SLOTS = 16_384
 
 _BUS = 10_000
 """What is above the port of a Redis in cluster mode, for the others: Redis 6.2 has no setting for it."""
-
-
-@dataclass(frozen=True)
-class Tls:
-    """Certificates of a server."""
-
-    ca_file: Path
-    """Whom clients are to trust."""
-    certificate: Path
-    key: Path
-
-    @classmethod
-    def make(cls, folder: Path, *names: str) -> Tls:
-        """Write certificates for names or addresses, by an authority of their own."""
-        made = cls(folder / "ca.pem", folder / "certificate.pem", folder / "key.pem")
-        authority = trustme.CA()
-        authority.cert_pem.write_to_path(str(made.ca_file))
-        leaf = authority.issue_cert(*names)
-        leaf.cert_chain_pems[0].write_to_path(str(made.certificate))
-        leaf.private_key_pem.write_to_path(str(made.key))
-        return made
 
 
 class RedisServer(Service):
