@@ -10,6 +10,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from andante.flow.pace import CREDIT
 from bed.crew import CONNECTIONS, HEARTBEAT, Crawler, Crew, crew
 from bed.site import LINKS, Site
 from services.process import wait_until
+from services.redis import redis_server
 
 LEASE = 3.0
 """Seconds."""
@@ -207,15 +209,25 @@ def check_nobody_is_buried(nodes: Crew) -> None:
 
 
 def redis_lost(seed: int, size: Size, *, how: str, has_zookeeper: bool = False) -> str:
-    """Redis loses all its data, or the last of them: all goes on, and it is told what the nodes hold."""
+    """Redis loses all its data, or the last of them, as a replica takes over that has not heard them: all goes on, and it is told what the nodes hold."""
     chance = random.Random(seed)
-    with crew(size.site, *size.flags, lease=f"{LEASE}s", has_zookeeper=has_zookeeper) as nodes:
+    with (
+        ExitStack() as replicas,
+        crew(size.site, *size.flags, lease=f"{LEASE}s", has_zookeeper=has_zookeeper) as nodes,
+    ):
         begun(nodes, size, chance, 0.5)
         at = nodes.pages()
         if how == "flushed":
             nodes.redis.control.flushall()
-        else:
+        elif how == "empty":
             nodes.redis.restart(empty=True)
+        else:
+            replica = replicas.enter_context(redis_server(place=nodes.redis.place))
+            replica.follow(nodes.redis)
+            replica.control.execute_command("REPLICAOF NO ONE")
+            time.sleep(2 * HEARTBEAT)  # what is said now it does not hear
+            nodes.redis.kill()
+            replica.take_over(nodes.redis)
         nodes.finish()
         again = nodes.check_nothing_is_lost(3)
         assert any(node.events("cluster.lost") for node in nodes.nodes), "nobody has said so"
@@ -405,6 +417,7 @@ FAILURES: dict[str, Callable[[int, Size], str]] = {
     "Redis empty, ZooKeeper": lambda seed, size: redis_lost(
         seed, size, how="empty", has_zookeeper=True
     ),
+    "Redis failed over": lambda seed, size: redis_lost(seed, size, how="failed over"),
     "Redis flushed, one hung": missed_loss,
     "ZooKeeper killed": lambda seed, size: without_zookeeper(seed, size, loses=False),
     "ZooKeeper empty": lambda seed, size: without_zookeeper(seed, size, loses=True),

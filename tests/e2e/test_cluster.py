@@ -225,5 +225,7 @@ def test_processes_on_one_machine_go_on_after_they_were_ended(tmp_path, ending):
             assert set(urls) == wanted
             if ending == signal.SIGINT:
                 assert len(urls) == len(wanted)
+            (status,) = await ended(Running("status", "job", cwd=tmp_path), status=2)
+            assert "no journal.sqlite in it, but in job/w1, job/w2, job/w3" in status.err
 
     uvloop.run(main())

@@ -25,8 +25,6 @@ from andante.observe.progress import LiveProgress, PlainProgress, Progress
 from andante.observe.report import summary
 from andante.units import counted
 
-INTERRUPTED = 130
-
 _OF_A_PROCESS = ("--workers", "--job", "--output", "--cluster", "--node")
 """Flags that differ from process to process."""
 
@@ -88,11 +86,16 @@ def run(arguments: argparse.Namespace) -> int:
             )
         )
     if crawl.interrupted:
-        print(f"andante: interrupted; {_again(crawl)}", file=sys.stderr)
-        return INTERRUPTED
+        if not arguments.quiet:
+            print(f"andante: interrupted; {_again(crawl)}", file=sys.stderr)
+        return workers.INTERRUPTED
     if crawl.queued and not arguments.quiet:
         waiting = counted(crawl.queued, "URL")
         print(f"\n{waiting} left by a limit: the same command with a higher one goes on")
+    if crawl.settings.cluster and not crawl.known and not arguments.quiet:
+        print(
+            "\nNothing was left to do: the other nodes do the rest, or the crawl is over; to crawl the same anew, see andante forget"
+        )
     if not crawl.settings.cluster and not crawl.stats.ended - crawl.stats.failed.total():
         reasons = ", ".join(crawl.stats.failed)
         print(f"andante: nothing could be fetched: {reasons}", file=sys.stderr)

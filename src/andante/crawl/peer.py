@@ -27,6 +27,7 @@ from andante.cluster.exchange import (
     LostError,
     Marked,
     Node,
+    OtherSettingsError,
     Own,
     Rewrite,
     Take,
@@ -38,6 +39,7 @@ from andante.cluster.lease import Judge, Lease, Watch
 from andante.cluster.outbox import Kept, Outbox, decode
 from andante.crawl.cluster import LEASE, LEASE_JUDGED, Cluster
 from andante.crawl.handover import Handover
+from andante.crawl.join import differing
 from andante.crawl.pulse import Beat, Pulse, Shares
 from andante.crawl.state import State
 from andante.frontier.seen import unpack
@@ -137,6 +139,9 @@ class Peer:
             if joined.predecessor:
                 with contextlib.suppress(BuriedError, LostError):  # the first report sees to it
                     await self._store.bury(joined.predecessor, to=self._epoch)
+        except OtherSettingsError as error:
+            names = ", ".join(differing(error.config, self._cluster.config))
+            raise ClusterError(f"{error}: {names}; give all its nodes the same") from None
         except UnreachableError as error:
             raise ClusterError(f"cannot reach the store: {error}") from None
         for text in joined.told:

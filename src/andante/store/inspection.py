@@ -126,6 +126,8 @@ def _path(directory: Path) -> Path:
     path = directory / JOURNAL
     if not path.exists():
         message = f"{directory} holds no job: there is no {JOURNAL} in it"
+        if below := sorted(str(each.parent) for each in directory.glob(f"*/{JOURNAL}")):
+            message += f", but in {', '.join(below)}"
         raise JobError(message)
     return path
 
