@@ -129,14 +129,14 @@ def test_limits_hold_for_all_nodes_together(redis, tmp_path):
 
 
 def test_what_a_server_asks_for_is_kept_by_its_next_owner(redis, tmp_path):
-    """A node reads robots.txt and Retry-After, and leaves; the other waits as it was told."""
+    """A node reads robots.txt and Retry-After, and leaves; the other waits as it was told, and does not read it again."""
 
     async def main():
         async with Web() as web:
             slow = await web.server(
                 {
-                    "/robots.txt": robots("User-agent: *\nCrawl-delay: 1\n"),
-                    "/": page(*LEAVES[:6]),
+                    "/robots.txt": robots("User-agent: *\nCrawl-delay: 1\nDisallow: /11\n"),
+                    "/": page(*LEAVES[:6], "/11"),
                     **{leaf: page() for leaf in LEAVES[:6]},
                 }
             )
@@ -161,6 +161,8 @@ def test_what_a_server_asks_for_is_kept_by_its_next_owner(redis, tmp_path):
                 slow.url,
                 *(slow.url + leaf[1:] for leaf in LEAVES[:6]),
             }
+            for server in (slow, busy):
+                assert [visit.path for visit in server.visits].count("/robots.txt") == 1
             asked = [visit for visit in slow.visits if visit.path != "/robots.txt"]
             gaps = [later.began - earlier.ended for earlier, later in pairwise(asked)]
             assert min(gaps) > 0.95, gaps

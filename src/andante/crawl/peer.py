@@ -86,6 +86,7 @@ class Peer:
         self._rewritten: list[Rewrite] = []
         self._settled = True
         self._trouble = ""
+        self._changed: dict[str, None] = {}
         state.may_send = self.may_send
         state.seed_has_moved = lambda seed: self._do(("tell", seed), self._spread(seed))
         state.job.on_change = self._keep
@@ -241,16 +242,21 @@ class Peer:
         self._packed = []
 
     def _keep(self, key: str) -> None:
-        """What the next owner of a server must know has changed."""
-        server = self._frontier.servers.get(key)
-        if server is not None:
-            self._handover.keep(server)
+        """What the next owner of a server must know has changed: the store is told with the next report."""
+        self._changed[key] = None
+
+    def _keep_changed(self) -> None:
+        for key in self._changed:
+            if (server := self._frontier.servers.get(key)) is not None:
+                self._handover.keep(server)
+        self._changed.clear()
 
     # Speaking
 
     async def _speak(self) -> bool:
         """Send a report and take its answer; tell whether there was one."""
         sent_at = self._state.now()
+        self._keep_changed()
         report = self._outbox.report(self._beat())
         if report.number != self._sent[0]:
             self._sent = report.number, sent_at
