@@ -429,6 +429,30 @@ def test_a_report_is_one_round_trip(redis):
     on_redis([redis], redis.url).run(main)
 
 
+def test_an_answer_is_small_though_much_is_kept_of_servers(redis):
+    """What does not fit comes with the next one."""
+    servers = [f"http://{n}.example" for n in range(1200)]
+
+    async def main(crawl):
+        a, b = await crawl.join("a", "b")
+        for n, server in enumerate(servers):
+            await a.report(links(server, n), Keep(server, bytes(2000)), Give(server))
+        taken = []
+        for _ in range(3):
+            grants = await b.say(Take(10**6))
+            assert sum(len(grant.state) for grant in grants) < 1_010_000
+            taken += [grant.server for grant in grants]
+        assert sorted(taken) == sorted(servers)
+        await b.report(*(Give(server, a.epoch) for server in servers))
+        given = set()
+        while grants := (await a.report(*(Heard(server, 1) for server in given))).grants:
+            assert sum(len(grant.state) for grant in grants) < 1_010_000
+            given.update(grant.server for grant in grants)
+        assert given == set(servers)
+
+    on_redis([redis], redis.url).run(main)
+
+
 # The seen tests
 
 

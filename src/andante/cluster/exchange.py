@@ -243,6 +243,7 @@ class Answer(msgspec.Struct, frozen=True):
     grants: list[Grant]
     """Servers given to the node by others (`Give`, `Store.bury`), repeated in each answer until `Heard`."""
     nodes: dict[int, Node]
+    """As they are when the report has been carried out, all at one moment: its own beat is among theirs."""
     totals: Totals
     generation: str
     """Of the store's data; another than before: the store has lost them."""

@@ -6,8 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-import msgspec
-
 from andante import url as urls
 from andante.cluster.exchange import (
     POOL,
@@ -31,11 +29,10 @@ from andante.cluster.exchange import (
 from andante.cluster.frontier import ADDRESS, SharedFrontier
 from andante.cluster.outbox import ENTRY_MAX, RECALL_MAX, REPORT_MAX, Kept, Outbox
 from andante.cluster.packing import pack, unpack
+from andante.crawl import luggage
 from andante.crawl.state import State
-from andante.flow import Learnt
 from andante.frontier import Server
 from andante.frontier.block import Link
-from andante.frontier.estimate import Estimate
 from andante.frontier.seen import WIDTH
 from andante.frontier.seen import unpack as unpack_fingerprints
 
@@ -50,21 +47,6 @@ _ENDED_MIN = 100
 
 _READERS = 8
 """Logs that are read at once: each takes a connection to the store, and the heart-beat needs one, too."""
-
-
-class Luggage(msgspec.Struct, array_like=True):
-    """What travels with a server besides its URLs."""
-
-    hold: float = 0.0
-    """Seconds for which it is to be left alone, from when this was kept."""
-    crawl_delay: float = 0.0
-    """Seconds."""
-    learnt: Learnt | None = None
-    """What it lets through."""
-    estimate: Estimate | None = None
-    """What visits to it take."""
-    given_up: str = ""
-    """Why it was given up."""
 
 
 class Handover:
@@ -190,18 +172,8 @@ class Handover:
 
     def _arrive(self, grant: Grant, waiting: dict[bytes, tuple[Link, int]]) -> None:
         """Queue what waits for a server, with what came with it."""
-        luggage = msgspec.msgpack.decode(grant.state, type=Luggage) if grant.state else Luggage()
-        now, job = self._state.now(), self._state.job
         server = self._frontier.server(grant.server)
-        pace = server.origin_pace
-        pace.delay = max(pace.delay, luggage.crawl_delay)
-        pace.hold(now + max(pace.pause, luggage.hold - grant.aged))
-        server.estimate = luggage.estimate
-        server.given_up = luggage.given_up
-        if luggage.learnt is not None:
-            job.learn(server.key, luggage.learnt)
-        if luggage.crawl_delay:
-            job.crawl_delay(server.key, luggage.crawl_delay)
+        luggage.unpack(self._state, server, grant.state, grant.aged)
         fetched = b"".join(each for each in waiting if each in self.before)
         for fingerprint in unpack_fingerprints(fetched):
             del waiting[fingerprint]
@@ -298,7 +270,7 @@ class Handover:
         """Pack the luggage of servers at which nothing is done any more."""
         for key, to in list(self._leaving.items()):
             server = self._frontier.servers.get(key)
-            luggage = b"" if server is None else self._luggage(server)
+            packed = b"" if server is None else luggage.pack(self._state, server, goes=True)
             if server is not None and to != _NOWHERE and not server.visits:
                 self._remember(server)
             if server is None or self._frontier.withdraw(server):
@@ -308,7 +280,7 @@ class Handover:
                     self._state.forget(server)
                 emptied = [ADDRESS + address for address in self._frontier.emptied()]
                 if to != _NOWHERE:
-                    self._packed.append((key, to, luggage))
+                    self._packed.append((key, to, packed))
                     self._packed += [(address, to, b"") for address in emptied]
                     self._gone.update((key, *emptied))
 
@@ -325,9 +297,9 @@ class Handover:
 
     def send(self, packed: Iterable[tuple[str, int, bytes]]) -> None:
         """The commit is done: they go."""
-        for key, to, luggage in packed:
-            if luggage:
-                self._outbox.say(Keep(key, luggage))
+        for key, to, state in packed:
+            if state:
+                self._outbox.say(Keep(key, state))
             self._outbox.say(Give(key, to))
 
     def lose(self, key: str) -> None:
@@ -420,23 +392,10 @@ class Handover:
     def keep(self, server: Server) -> None:
         """Let the store know what the next owner of a server must know."""
         if not self._is_leaving(server.key):
-            self._outbox.say(Keep(server.key, self._luggage(server)))
+            self._outbox.say(Keep(server.key, luggage.pack(self._state, server, goes=False)))
 
     def _is_leaving(self, key: str) -> bool:
         return key in self._leaving or key in self._gone
-
-    def _luggage(self, server: Server) -> bytes:
-        now = self._state.now()
-        delay = 0.0 if server.warm is None else server.origin_pace.delay
-        return msgspec.msgpack.encode(
-            Luggage(
-                hold=max(server.next_time - now, 0.0),
-                crawl_delay=delay,
-                learnt=self._state.job.learnt(server.key),
-                estimate=server.estimate,
-                given_up=server.given_up,
-            )
-        )
 
 
 def _unpack(data: bytes) -> list[tuple[Link, int]]:

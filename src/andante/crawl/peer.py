@@ -89,6 +89,7 @@ class Peer:
         self._rewritten: list[Rewrite] = []
         self._settled = True
         self._trouble = ""
+        self._changed: dict[str, None] = {}
         state.may_send = self.may_send
         state.seed_has_moved = lambda seed: self._do(("tell", seed), self._spread(seed))
         state.job.on_change = self._keep
@@ -219,6 +220,8 @@ class Peer:
                     if not await self._speak():
                         await asyncio.sleep(self._state.settings.heartbeat)
                 await commit()  # that all was heard
+                if parting := self._shares.parting(self._cluster.node):
+                    await self._store.tell(parting)
                 await self._store.leave()
         except (TimeoutError, UnreachableError, BuriedError, LostError, ClusterError):
             self._tell(
@@ -249,16 +252,21 @@ class Peer:
         self._packed = []
 
     def _keep(self, key: str) -> None:
-        """What the next owner of a server must know has changed."""
-        server = self._frontier.servers.get(key)
-        if server is not None:
-            self._handover.keep(server)
+        """What the next owner of a server must know has changed: the store is told with the next report."""
+        self._changed[key] = None
+
+    def _keep_changed(self) -> None:
+        for key in self._changed:
+            if (server := self._frontier.servers.get(key)) is not None:
+                self._handover.keep(server)
+        self._changed.clear()
 
     # Speaking
 
     async def _speak(self) -> bool:
         """Send a report and take its answer; tell whether there was one."""
         sent_at = self._state.now()
+        self._keep_changed()
         report = self._outbox.report(self._beat())
         if report.number != self._sent[0]:
             self._sent = report.number, sent_at
@@ -335,7 +343,11 @@ class Peer:
             if node.beat
         }
         self._loads = {epoch: beat.load for epoch, beat in beats.items()}
-        self._shares.divide(self._epoch, answer.nodes, beats, settled=answer.settled)
+        self._shares.divide_rate(self._epoch, answer.nodes, beats, settled=answer.settled)
+        if answer.news == self._news:
+            self._shares.divide_pages(self._epoch, answer.nodes, beats)
+        else:
+            self._do("news", self._listen(answer.news))
         before, self._totals = self._totals, answer.totals
         self._is_over = (
             before is not None
@@ -347,9 +359,6 @@ class Peer:
         for epoch, count in self._watch.silent(now).items():
             if epoch != self._epoch:
                 self._do(epoch, self._bury(epoch, count))
-        if answer.news != self._news:
-            self._news = answer.news
-            self._do("news", self._listen())
         if not self._is_over and not self._state.stopping and self._settled:
             self._balance(answer.totals)
 
@@ -367,6 +376,7 @@ class Peer:
             lease=self._lease_time,
             unheard=self._outbox.waiting,
             fetched=self._shares.fetched,
+            claim=self._shares.claim(),
         )
         return msgspec.msgpack.encode(beat)
 
@@ -406,13 +416,12 @@ class Peer:
             if await self._store.bury(epoch, count=count):
                 self._emit("cluster.buried", f"node {name} is dead: its servers go to the others")
 
-    async def _listen(self) -> None:
-        """Hear what others have told."""
-        try:
+    async def _listen(self, news: int) -> None:
+        """Hear what others have told; where that fails it is tried again."""
+        with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
             for text in await self._store.told():
                 self._hear(text)
-        except (UnreachableError, LostError, ClusterError):
-            self._news = -1  # again
+            self._news = news
 
     async def _spread(self, seed: str) -> None:
         """Tell the others that a seed has moved."""
@@ -422,9 +431,10 @@ class Peer:
                 return
             await asyncio.sleep(self._state.settings.heartbeat)
 
-    def _hear(self, seed: str) -> None:
-        """Another node's seed has moved: the crawl moves with it."""
-        self._state.scope.add(seed)
+    def _hear(self, text: str) -> None:
+        """Another node has left; or its seed has moved, and the crawl moves with it."""
+        if not self._shares.hear(text):
+            self._state.scope.add(text)
 
     # When all is lost
 
@@ -459,6 +469,7 @@ class Peer:
         self._packed, self._rewritten = [], []  # a commit may be under way
         self._is_taking = False
         self._totals = None
+        self._shares.begin()
         try:
             joined = await self._enter(again=True)
             if joined.predecessor:

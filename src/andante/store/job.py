@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-from andante.flow import Learnt, Pace, Sample
+from andante.flow import Learnt, Pace, Sample, Trouble
 from andante.frontier import Block, Frontier, Growth, Link
 from andante.frontier.block import decode_done, decode_links, encode_done, encode_links
 from andante.frontier.seen import unpack
@@ -235,6 +235,18 @@ class Job:
         """Return what a server was found to let through."""
         state = self._states.get(server)
         return None if state is None else state.learnt
+
+    def suffer(self, server: str, trouble: Trouble | None) -> None:
+        """Remember the trouble that a server is in."""
+        if trouble != self.trouble(server)[0]:
+            self._state(server).trouble = trouble
+            self._changed.add(server)
+            self.on_change(server)
+
+    def trouble(self, server: str) -> tuple[Trouble | None, float]:
+        """Return the trouble that a server was in, and until when it was to be left alone, seconds since 1970."""
+        state = self._states.get(server, _NOTHING)
+        return state.trouble, state.hold_until
 
     def _state(self, server: str) -> ServerState:
         return self._states.setdefault(server, ServerState())

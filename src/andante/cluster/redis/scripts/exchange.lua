@@ -185,8 +185,8 @@ end
 
 local function take()
   local urls, servers = read(), read()
-  local grants, total = {}, 0
-  while settled and total < urls and #grants < servers do
+  local grants, total, bytes = {}, 0, 0
+  while settled and total < urls and #grants < servers and bytes <= ANSWER_BYTES do
     local server = call('LPOP', POOL)
     if not server then break end
     local it = record(server)
@@ -194,6 +194,7 @@ local function take()
     change(server)
     total = total + it.waiting
     grants[#grants + 1] = grant(server, it)
+    bytes = bytes + #grants[#grants]
   end
   return number(#grants) .. table.concat(grants)
 end
@@ -229,10 +230,11 @@ local function mail()
 end
 
 local function gifts()
-  local found = {}
+  local found, bytes = {}, 0
   for _, server in ipairs(some_of('SSCAN', gifts_of(epoch))) do
-    if #found == ANSWER_MAX then break end
+    if #found == ANSWER_MAX or bytes > ANSWER_BYTES then break end
     found[#found + 1] = grant(server, record(server))
+    bytes = bytes + #found[#found]
   end
   return number(#found) .. table.concat(found)
 end
