@@ -180,3 +180,18 @@ def test_the_last_pages_go_to_one_that_has_urls():
             each.begin()
             each.end()
     assert busy.state.stats.pages == 3
+
+
+def test_one_that_claims_too_much_takes_nothing_from_one_that_has_its_part():
+    crawl = Crawl(40)
+    a = crawl.join()
+    a.beat()
+    b = crawl.join()
+    b.beat()
+    assert b.state.max_pages == 0
+    for _ in range(3):
+        a.beat()
+        assert a.state.max_pages >= 20
+    b.beat()
+    b.beat()
+    assert (a.state.max_pages, b.state.max_pages) == (20, 20)
