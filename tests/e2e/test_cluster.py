@@ -125,6 +125,27 @@ def test_a_node_with_nothing_left_to_do_says_so(redis, tmp_path):
     uvloop.run(main())
 
 
+def test_a_node_says_what_befalls_the_cluster(tmp_path):
+    async def main():
+        async with Web() as web:
+            await a_web(web, 1)
+            with redis_server(appendonly=True) as server:
+                running = Running(
+                    *("crawl", web.servers[0].url, "--cluster", server.url, "--allow-private"),
+                    *("--rate", "3/s", "--heartbeat", "200ms", "--lease", "2s"),
+                    cwd=tmp_path,
+                )
+                await until(lambda: visits(*web.servers), running)
+                server.kill()
+                gone = "andante: the store does not answer (no answer from Redis at 127.0.0.1:"
+                await until(lambda: gone in running.err, running)
+                server.start()
+                await until(lambda: "andante: the store answers again\n" in running.err, running)
+                await ended(running)
+
+    uvloop.run(main())
+
+
 def test_limits_hold_for_all_nodes_together(redis, tmp_path):
     async def main():
         async with Web() as web:
