@@ -8,7 +8,7 @@ import contextlib
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from andante.cli import workers
 from andante.cli.flags import add_settings, given
 from andante.crawl import Crawl, Settings, SettingsError, load
 from andante.crawl.settings import from_strings
-from andante.observe import EventLog
+from andante.observe import Event, EventLog
 from andante.observe.progress import LiveProgress, PlainProgress, Progress
 from andante.observe.report import summary
 from andante.units import counted
@@ -65,7 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
     seeds, settings = _settings(arguments)
     if arguments.workers:
         return _run_workers(arguments, settings)
-    observer = EventLog(sys.stderr.buffer) if arguments.json_log else None
+    observer: Callable[[Event], None] | None = None
+    if arguments.json_log:
+        observer = EventLog(sys.stderr.buffer)
+    elif settings.cluster and not arguments.quiet:
+        observer = _say
     crawl = Crawl(seeds, settings=settings, on_event=observer)
     progress = None if arguments.quiet or arguments.json_log else _progress()
     try:
@@ -160,6 +164,12 @@ def _warnings(*, said: bool) -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show
         yield
+
+
+def _say(event: Event) -> None:
+    """Say what befalls the cluster; all else is in the progress."""
+    if event.event.startswith("cluster."):
+        print(f"andante: {event.detail}", file=sys.stderr)
 
 
 def _progress() -> Progress:

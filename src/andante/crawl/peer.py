@@ -286,7 +286,9 @@ class Peer:
         except LostError:
             await self._rebuild()
             return False
-        self._trouble = ""
+        if self._trouble:
+            self._trouble = ""
+            self._emit("cluster.mended", "the store answers again")
         now = self._state.now()
         self._lease.confirmed(Judge.STORE, self._sent[1], now)
         self._watch.observe(answer.nodes, sent_at, now)
