@@ -43,7 +43,25 @@ def test_servers_at_one_address_are_one_stone(frontier):
     assert list(frontier.stones()) == [(A, 3, False), (C, 3, False)]
 
 
-def test_a_server_that_came_back_stays_until_its_address_is_known(frontier):
-    assert list(frontier.stones({A, C})) == [(A, 3, False)]
-    everywhere = node(per_address=False)
-    assert next(everywhere.stones({A, C})) == (A, 1, False), "no address counts"
+def test_a_server_that_another_node_found_at_an_address_goes_with_the_others_there(frontier):
+    """Else it would be given away alone, come back as its address is here, be given away, and so on."""
+    frontier.expect(frontier.servers[C], "192.0.2.2")
+    assert [urls for _, urls, _ in frontier.stones()] == [3, 3], "that one is not the node's"
+    frontier.expect(frontier.servers[C], HERE)
+    assert list(frontier.stones()) == [(A, 6, False)]
+
+
+def test_where_a_server_was_found_is_known_also_if_it_is_not_visited_there(frontier):
+    assert frontier.address(frontier.servers[A]) == HERE
+    assert frontier.address(frontier.servers[C]) == ""
+    assert not frontier.bind(frontier.servers[C], "192.0.2.2", 0.0)
+    assert frontier.address(frontier.servers[C]) == "192.0.2.2"
+
+
+def test_blocks_of_a_server_that_goes_during_a_commit_are_not_kept():
+    frontier = node()
+    changes = frontier.changes()
+    assert frontier.withdraw(frontier.servers[C])
+    frontier.committed(changes)
+    assert {server.key for server, _ in frontier._spare.values()} == {A, B}
+    assert frontier._resident == frontier.queued == 3

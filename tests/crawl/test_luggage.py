@@ -18,6 +18,9 @@ KEY = "http://x.example"
 RULES = "User-agent: *\nDisallow: /private\nCrawl-delay: 2\n"
 
 
+ADDRESS = "192.0.2.1"
+
+
 class Node:
     """A node with one server, for which a URL waits. Its clock has nothing to do with those of others."""
 
@@ -56,10 +59,10 @@ class Node:
         self.throttle.fetched(self.server, page, self.time)
 
     def gives(self, *, goes=True):
-        return luggage.pack(self.state, self.server, goes=goes)
+        return luggage.pack(self.state, self.server, address=ADDRESS, goes=goes)
 
     def gets(self, data, aged=0.0):
-        luggage.unpack(self.state, self.server, data, aged)
+        assert luggage.unpack(self.state, self.server, data, aged) in ("", ADDRESS)
         return self.state.robots.get(self.server)
 
     @property
@@ -94,6 +97,12 @@ def test_one_that_is_a_day_old_is_left_behind():
     a, b = Node(0.0), Node(0.0)
     a.reads(RULES)
     assert b.gets(a.gives(), aged=TTL) is None
+
+
+def test_its_ip_address_travels_too():
+    a, b = Node(0.0), Node(0.0)
+    assert luggage.unpack(b.state, b.server, a.gives(), 0.0) == ADDRESS
+    assert luggage.unpack(b.state, b.server, b"", 0.0) == ""
 
 
 def test_no_clock_makes_it_last_longer_than_a_day():

@@ -139,7 +139,7 @@ def commit_without_lease(patch):
 @pytest.mark.parametrize(
     ("breach", "seeds", "seen"),
     [
-        (eternal_lease, (17,), "is least|under way"),
+        (eternal_lease, (17,), "is over"),
         (early_end, (4,), "lost"),
         (mail_unread, (1,), "not ended|lost"),
         (lost_lease_forgotten, (17,), "not its own"),

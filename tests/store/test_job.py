@@ -110,3 +110,18 @@ def test_blocks_of_a_job_in_memory_can_be_read_again():
         assert frontier._resident == 0
         urls = [frontier.take(server, 0.0).url for _ in range(1_500)]
         assert urls[-1] == f"{SERVER}/1499"
+
+
+def test_what_a_commit_under_way_writes_counts_as_committed(start):
+    """Who discards what was not committed keeps what is on its way to the disk."""
+
+    async def main(job):
+        commit = asyncio.create_task(job.commit(Frontier(job.load), stats={"bytes": 7}))
+        await asyncio.sleep(0)
+        assert not commit.done()
+        assert job.stats == {"bytes": 7}
+        await commit
+
+    with start() as job:
+        asyncio.run(main(job))
+        assert job.stats == {"bytes": 7}

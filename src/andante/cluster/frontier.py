@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from andante import url as urls
@@ -44,6 +44,7 @@ class SharedFrontier(Frontier):
         self._in_hand: dict[tuple[int, int], Task] = {}
         self._at: dict[str, set[Server]] = {}  # by IP address that is the node's
         self._where: dict[Server, str] = {}
+        self._sought: dict[Server, str] = {}  # what they were put aside for
         self._held: dict[str, float] = {}  # until when new ones are left alone
         self._emptied: list[str] = []
         self.claim: Callable[[Server, str], None] = lambda _, __: None
@@ -96,7 +97,13 @@ class SharedFrontier(Frontier):
         """A server is not visited until `back` is called: something else must be the node's first."""
         self._absent.add(server)
         self._list_anew(server)
+        self._sought[server] = wanted
         self.claim(server, wanted)
+
+    def back(self, server: Server) -> None:
+        """What the server was put aside for is there, or is asked for again."""
+        self._sought.pop(server, None)
+        super().back(server)
 
     def own(self, wanted: str, servers: Sequence[Server], now: float) -> None:
         """What servers were put aside for is the node's. An IP address may have been another's until now: nothing is asked there for a full pause."""
@@ -109,6 +116,18 @@ class SharedFrontier(Frontier):
                 self._move_to(server, address)
         else:
             self.server(wanted)
+
+    def address(self, server: Server) -> str:
+        """Return the IP address at which a server was last found; empty: none."""
+        sought = self._sought.get(server, "")
+        if sought.startswith(ADDRESS):
+            return sought.removeprefix(ADDRESS)
+        return self._where.get(server, "")
+
+    def expect(self, server: Server, address: str) -> None:
+        """Another node has found the server at an IP address. If that is this node's, they go together from now on, as otherwise the server would come again."""
+        if address in self._at:
+            self._move_to(server, address)
 
     @property
     def addresses(self) -> list[str]:
@@ -125,19 +144,15 @@ class SharedFrontier(Frontier):
         address = self._where.get(server)
         return [server] if address is None else sorted(self._at[address], key=lambda each: each.key)
 
-    def stones(self, given: Container[str] = ()) -> Iterator[tuple[str, int, bool]]:
+    def stones(self) -> Iterator[tuple[str, int, bool]]:
         """Return what may be given away, in the order in which it will be reached: the servers at an address together, as they go together.
 
         Of each the key of one server, how many URLs wait, and whether any is being visited.
-
-        Args:
-            given: servers that have been given away before. One of them that is here again stays until its address is known: it may have come because
-                that is the node's, and would come again.
         """
         met = set()
         for server in self.servers.values():
             address = self._where.get(server)
-            if address in met or (address is None and self._per_address and server.key in given):
+            if address in met:
                 continue
             group = {server} if address is None else self._at[address]
             if address is not None:
@@ -198,6 +213,7 @@ class SharedFrontier(Frontier):
             self._list_anew(server)
             return False
         self._leave_address(server)
+        self._sought.pop(server, None)
         self.forget(server)
         self.queued -= server.queued
         for block in {block.number: block for block in server.blocks()}.values():

@@ -173,7 +173,8 @@ class Handover:
     def _arrive(self, grant: Grant, waiting: dict[bytes, tuple[Link, int]]) -> None:
         """Queue what waits for a server, with what came with it."""
         server = self._frontier.server(grant.server)
-        luggage.unpack(self._state, server, grant.state, grant.aged)
+        address = luggage.unpack(self._state, server, grant.state, grant.aged)
+        self._frontier.expect(server, address)
         fetched = b"".join(each for each in waiting if each in self.before)
         for fingerprint in unpack_fingerprints(fetched):
             del waiting[fingerprint]
@@ -266,11 +267,16 @@ class Handover:
                 self._leaving.setdefault(server.key, to)
             self.see_to_leaving()
 
+    def pass_on(self, key: str, to: int) -> None:
+        """A server that is the node's, as it has found it, is another's by a plan. Nothing was done there."""
+        self._gone.add(key)
+        self._outbox.say(Give(key, to))
+
     def see_to_leaving(self) -> None:
         """Pack the luggage of servers at which nothing is done any more."""
         for key, to in list(self._leaving.items()):
             server = self._frontier.servers.get(key)
-            packed = b"" if server is None else luggage.pack(self._state, server, goes=True)
+            packed = b"" if server is None else self._luggage(server, goes=True)
             if server is not None and to != _NOWHERE and not server.visits:
                 self._remember(server)
             if server is None or self._frontier.withdraw(server):
@@ -392,10 +398,14 @@ class Handover:
     def keep(self, server: Server) -> None:
         """Let the store know what the next owner of a server must know."""
         if not self._is_leaving(server.key):
-            self._outbox.say(Keep(server.key, luggage.pack(self._state, server, goes=False)))
+            self._outbox.say(Keep(server.key, self._luggage(server, goes=False)))
 
     def _is_leaving(self, key: str) -> bool:
         return key in self._leaving or key in self._gone
+
+    def _luggage(self, server: Server, *, goes: bool) -> bytes:
+        address = self._frontier.address(server)
+        return luggage.pack(self._state, server, address=address, goes=goes)
 
 
 def _unpack(data: bytes) -> list[tuple[Link, int]]:

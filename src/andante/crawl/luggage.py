@@ -29,13 +29,15 @@ class Luggage(msgspec.Struct, array_like=True):
     """Why it was given up."""
     trouble: Trouble | None = None
     """Its failures of late."""
+    address: str = ""
+    """The IP address at which it was found; empty: none."""
     robots: bytes | None = None
     """Its robots.txt, packed; None: it is to be read."""
     robots_left: float = 0.0
     """For which that holds still."""
 
 
-def pack(state: State, server: Server, *, goes: bool) -> bytes:
+def pack(state: State, server: Server, *, address: str, goes: bool) -> bytes:
     """Pack what is known of a server.
 
     Its robots.txt is the most of that, and only saves a request: it is left out unless the server goes, with URLs that need it at once.
@@ -48,6 +50,7 @@ def pack(state: State, server: Server, *, goes: bool) -> bytes:
         estimate=server.estimate,
         given_up=server.given_up,
         trouble=job.trouble(server.key)[0],
+        address=address,
     )
     robots = state.robots.get(server)
     if goes and server.queued and robots is not None:
@@ -55,8 +58,8 @@ def pack(state: State, server: Server, *, goes: bool) -> bytes:
     return msgspec.msgpack.encode(luggage)
 
 
-def unpack(state: State, server: Server, data: bytes, aged: float) -> None:
-    """Take up what has come with a server; empty where nothing was kept.
+def unpack(state: State, server: Server, data: bytes, aged: float) -> str:
+    """Take up what has come with a server; empty where nothing was kept. Return the IP address at which it was found; empty: none.
 
     Args:
         state: of the crawl.
@@ -84,3 +87,4 @@ def unpack(state: State, server: Server, data: bytes, aged: float) -> None:
             state.robots[server] = Robots.unpack(
                 luggage.robots, agent=state.settings.robots_name, expires_at=now + left
             )
+    return luggage.address

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import msgspec
@@ -57,9 +57,18 @@ _LEAVING = 10.0
 
 
 class Peer:
-    """Speaks for a node with the shared store, at each heart-beat and sooner while there is little to do."""
+    """Speaks for a node with the shared store, at each heart-beat and sooner while there is little to do.
 
-    def __init__(self, state: State, cluster: Cluster, outbox: Outbox) -> None:
+    Args:
+        state: of the crawl.
+        cluster: whom it is shared with.
+        outbox: takes what the node has to say.
+        moved: seeds that the job has and the user did not give: where seeds have moved to. An earlier life may have ended before it could tell the others.
+    """
+
+    def __init__(
+        self, state: State, cluster: Cluster, outbox: Outbox, moved: Sequence[str] = ()
+    ) -> None:
         assert isinstance(state.frontier, SharedFrontier)
         self._state = state
         self._frontier = state.frontier
@@ -82,7 +91,6 @@ class Peer:
         self._is_over = False
         self._news = 0
         self._is_taking = False
-        self._pooled: set[str] = set()
         self._sent: tuple[int, float] = (0, 0.0)
         self._tasks: dict[object, asyncio.Task[None]] = {}
         self._packed: list[tuple[str, int, bytes]] = []
@@ -90,6 +98,7 @@ class Peer:
         self._settled = True
         self._trouble = ""
         self._changed: dict[str, None] = {}
+        self._moved = moved
         state.may_send = self.may_send
         state.seed_has_moved = lambda seed: self._do(("tell", seed), self._spread(seed))
         state.job.on_change = self._keep
@@ -177,6 +186,8 @@ class Peer:
     async def run(self) -> None:
         """Speak, until cancelled."""
         confirming = asyncio.create_task(self._confirm())
+        for seed in self._moved:
+            self._do(("tell", seed), self._spread(seed))
         try:
             if not self._settled:
                 self._say_all()
@@ -314,11 +325,12 @@ class Peer:
         """Take what a part of a report was answered."""
         part = kept.part
         if isinstance(answer, Marked):
-            planned = self._planned(part.server) if answer.taken else None  # type: ignore[union-attr]
+            is_found = answer.taken and part.fingerprints  # type: ignore[union-attr]
+            planned = self._planned(part.server) if is_found else None  # type: ignore[union-attr]
             if planned is None:
                 self._handover.marked(kept, answer, self._epoch)
             else:
-                self._outbox.say(Give(part.server, planned))  # type: ignore[union-attr]
+                self._handover.pass_on(part.server, planned)  # type: ignore[union-attr]
         elif isinstance(part, Take):
             self._is_taking = False
             assert isinstance(answer, list)
@@ -391,8 +403,7 @@ class Peer:
             self._epoch, loads, waiting=totals.waiting, pool=totals.pool
         )
         if move.give:
-            for key in choose(self._frontier.stones(self._pooled), move.give):
-                self._pooled.add(key)
+            for key in choose(self._frontier.stones(), move.give):
                 self._handover.give(key)
         elif move.take:
             self._is_taking = True
@@ -428,9 +439,9 @@ class Peer:
     async def _spread(self, seed: str) -> None:
         """Tell the others that a seed has moved."""
         while True:
-            with contextlib.suppress(UnreachableError, LostError, ClusterError):
+            with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
                 await self._store.tell(seed)
-                return
+                return  # else it is told again, if need be by the node's next epoch
             await asyncio.sleep(self._state.settings.heartbeat)
 
     def _hear(self, text: str) -> None:

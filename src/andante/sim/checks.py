@@ -43,7 +43,7 @@ RULES = (
     "nothing lost",
     "nothing fetched again without need",
     "books in order",
-    "nothing written by others than the owner",
+    "nothing asked for or written by others than the owner",
     "no server to and fro where nothing went wrong",
     "ended in time",
 )
@@ -96,6 +96,7 @@ def check(
     problems += rush(watch.requests, settings, len({life.node for life in watch.lives}))
     problems += waste(again, watch, settings, quiet=quiet)
     problems += theft(watch)
+    problems += ghosts(watch)
     problems += books(watch.memory)
     if watch.memory.totals.waiting:
         problems.append(f"{watch.memory.totals.waiting} URLs wait at the end, by the store")
@@ -210,6 +211,16 @@ def theft(watch: Watch) -> Iterator[str]:
     for each in watch.written:
         if not each.was_owner:
             yield f"at {each.time:.3f} s {each.life.name} writes {each.url}, whose server is not its own"
+
+
+def ghosts(watch: Watch) -> Iterator[str]:
+    """Nobody sends a request after its epoch has ended: whoever ends one knows that its lease had."""
+    for request in watch.requests:
+        epochs = request.life.epochs.items()
+        epoch = max((epoch for epoch, words in epochs if words[0] <= request.arrives), default=0)
+        sent = request.arrives - watch.way(request)
+        if sent > watch.buried.get(epoch, inf) + _EPSILON:
+            yield f"at {sent:.3f} s {request.life.name} asks for {request.url}, though its epoch {epoch} is over"
 
 
 def waste(

@@ -104,7 +104,7 @@ class Job:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """The counts as last committed."""
+        """The counts as last committed, or as the commit under way has them."""
         return dict(self._stats)
 
     @property
@@ -303,11 +303,11 @@ class Job:
         self._ended = []
         self._samples = []
         self._changed = set()
+        self._stats = meta.get("stats", self._stats)  # if it cannot be written, the crawl ends
         await asyncio.get_running_loop().run_in_executor(
             self._thread, self._write, batch, grown, records
         )
         self.pending -= written
-        self._stats = meta.get("stats", self._stats)
         frontier.committed(changes)
 
     def _meet(self, frontier: Frontier) -> None:
