@@ -44,6 +44,13 @@ def test_it_is_behind_while_more_waits_than_a_report_takes():
     assert not outbox.is_behind
 
 
+def test_what_is_kept_of_servers_counts_by_its_size():
+    outbox = Outbox(10)
+    for _ in range(5):
+        outbox.say(Keep("http://x.example", bytes(500)))
+    assert [len(said(outbox)) for _ in range(4)] == [2, 2, 1, 0]
+
+
 def test_what_was_heard_goes_first_and_takes_no_room():
     outbox = Outbox(1)
     found(outbox, 3)

@@ -1,5 +1,6 @@
 """Clusters in which things go wrong by a seed, and the checks that must hold whatever does."""
 
+import dataclasses
 import hashlib
 import os
 import random
@@ -58,6 +59,19 @@ def test_a_store_that_comes_back_without_its_data_is_told_what_the_nodes_hold(se
     loss = Fault(chance.uniform(3.0, 15.0), chance.uniform(0.5, 5.0), LOSS)
     trial = msgspec.structs.replace(draw_trial(seed), faults=[loss])
     assert not attempt(trial).verdict.problems
+
+
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_all_nodes_together_fetch_as_many_pages_as_they_may(seed):
+    drawn = draw_trial(seed)
+    few = dataclasses.replace(drawn.settings, max_pages=25)
+    late = Fault(5.0, 0.0, "late", drawn.nodes - 1)
+    trial = msgspec.structs.replace(drawn, settings=few, faults=[late] if seed % 2 else [])
+    verdict = attempt(trial).verdict
+    assert verdict.pages == 25
+    assert not [
+        each for each in verdict.problems if not re.search("are lost|wait at the end", each)
+    ]
 
 
 def test_the_seeds_have_faults_of_all_kinds_and_some_have_none():
@@ -148,7 +162,7 @@ def nothing_told(patch):
 @pytest.mark.parametrize(
     ("breach", "seeds", "seen"),
     [
-        (eternal_lease, (17,), "is least|under way"),
+        (eternal_lease, (17,), "is over"),
         (early_end, (4,), "lost"),
         (mail_unread, (1,), "not ended|lost"),
         (lost_lease_forgotten, (17,), "not its own"),

@@ -26,6 +26,23 @@ class ClusterError(Exception):
     """A node cannot join, or the store cannot be used; the message is one line for the user."""
 
 
+class OtherSettingsError(ClusterError):
+    """A node cannot join, as the crawl has been started with another ``config``: this one."""
+
+    def __init__(self, config: bytes) -> None:
+        super().__init__("the crawl has been started with other settings")
+        self.config = config
+
+
+class NameTakenError(ClusterError):
+    """A node cannot join, as there is one of its name that is not the same again."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"there is a node {name!r} in the crawl already, with another job: give this one another --node"
+        )
+
+
 class UnreachableError(Exception):
     """The store did not answer; nothing is known of what it has done. The same report may be sent again."""
 
@@ -227,6 +244,7 @@ class Answer(msgspec.Struct, frozen=True):
     grants: list[Grant]
     """Servers given to the node by others (`Give`, `Store.bury`), repeated in each answer until `Heard`."""
     nodes: dict[int, Node]
+    """As they are when the report has been carried out, all at one moment: its own beat is among theirs."""
     totals: Totals
     generation: str
     """Of the store's data; another than before: the store has lost them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from andante import url as urls
@@ -45,6 +45,8 @@ class SharedFrontier(Frontier):
         self._in_hand: dict[tuple[int, int], Task] = {}
         self._at: dict[str, set[Server]] = {}  # by IP address that is the node's
         self._where: dict[Server, str] = {}
+        self._sought: dict[Server, str] = {}  # what they were put aside for
+        self._held: dict[str, float] = {}  # until when new ones are left alone
         self._emptied: list[str] = []
         self.claim: Callable[[Server, str], None] = lambda _, __: None
         """Asks for what the server cannot be visited without: an IP address, by `ADDRESS` and its text, or another server."""
@@ -87,6 +89,8 @@ class SharedFrontier(Frontier):
             is_bound = super().bind(server, key, now)
             if self._per_address:
                 self._move_to(server, key)
+                if key in self._held:
+                    server.address.pace.hold(self._held.pop(key))
             return is_bound
         self.put_aside(server, ADDRESS + key)
         return False
@@ -95,17 +99,37 @@ class SharedFrontier(Frontier):
         """A server is not visited until `back` is called: something else must be the node's first."""
         self._absent.add(server)
         self._list_anew(server)
+        self._sought[server] = wanted
         self.claim(server, wanted)
 
-    def own(self, wanted: str, servers: Iterable[Server]) -> None:
-        """What servers were put aside for is the node's."""
+    def back(self, server: Server) -> None:
+        """What the server was put aside for is there, or is asked for again."""
+        self._sought.pop(server, None)
+        super().back(server)
+
+    def own(self, wanted: str, servers: Sequence[Server], now: float) -> None:
+        """What servers were put aside for is the node's. An IP address may have been another's until now: nothing is asked there for a full pause."""
         if wanted.startswith(ADDRESS):
             address = wanted.removeprefix(ADDRESS)
-            self._at.setdefault(address, set())
+            if address not in self._at:
+                self._at[address] = set()
+                self._held[address] = now + max(server.pause for server in servers)
             for server in servers:
                 self._move_to(server, address)
         else:
             self.server(wanted)
+
+    def address(self, server: Server) -> str:
+        """Return the IP address at which a server was last found; empty: none."""
+        sought = self._sought.get(server, "")
+        if sought.startswith(ADDRESS):
+            return sought.removeprefix(ADDRESS)
+        return self._where.get(server, "")
+
+    def expect(self, server: Server, address: str) -> None:
+        """Another node has found the server at an IP address. If that is this node's, they go together from now on, as otherwise the server would come again."""
+        if address in self._at:
+            self._move_to(server, address)
 
     @property
     def addresses(self) -> list[str]:
@@ -121,6 +145,22 @@ class SharedFrontier(Frontier):
         """Return the servers that go where a server goes, as they share its address: it and others."""
         address = self._where.get(server)
         return [server] if address is None else sorted(self._at[address], key=lambda each: each.key)
+
+    def stones(self) -> Iterator[tuple[str, int, bool]]:
+        """Return what may be given away, in the order in which it will be reached: the servers at an address together, as they go together.
+
+        Of each the key of one server, how many URLs wait, and whether any is being visited.
+        """
+        met = set()
+        for server in self.servers.values():
+            address = self._where.get(server)
+            if address in met:
+                continue
+            group = {server} if address is None else self._at[address]
+            if address is not None:
+                met.add(address)
+            if size := sum(each.queued for each in group):
+                yield server.key, size, any(each.visits for each in group)
 
     def reach(self, server: Server, key: str) -> Server | None:
         """Return another server that this one needs something of; None: it is waited for, until it is the node's."""
@@ -141,6 +181,7 @@ class SharedFrontier(Frontier):
             self._at[address].discard(server)
             if not self._at[address]:
                 del self._at[address]
+                self._held.pop(address, None)
                 self._emptied.append(address)
 
     # Servers come and go
@@ -176,6 +217,7 @@ class SharedFrontier(Frontier):
             self._list_anew(server)
             return False
         self._leave_address(server)
+        self._sought.pop(server, None)
         self.forget(server)
         self.queued -= server.queued
         for block in {block.number: block for block in server.blocks()}.values():

@@ -10,7 +10,6 @@ from andante.cluster.exchange import (
     POOL,
     Answer,
     BuriedError,
-    ClusterError,
     Ended,
     Entry,
     Give,
@@ -23,7 +22,9 @@ from andante.cluster.exchange import (
     LostError,
     Mail,
     Marked,
+    NameTakenError,
     Node,
+    OtherSettingsError,
     Own,
     Part,
     Report,
@@ -261,12 +262,12 @@ class MemoryStore:
             memory.config = config
             memory.settled = not again
         if memory.config != config:
-            raise ClusterError("the crawl has been started with other settings")
+            raise OtherSettingsError(memory.config)
         predecessor = POOL
         for node in memory.nodes.values():
             if node.name == name:
                 if memory.tokens[node.epoch] != token:
-                    raise ClusterError(f"there is a node {name!r} in the crawl already")
+                    raise NameTakenError(name)
                 predecessor = predecessor or node.epoch
         memory.last += 1
         self._epoch, self._generation = memory.last, memory.generation

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from andante.cluster.exchange import Ended, Heard, Known, Links, Own, Part, Report, Rewrite
+from andante.cluster.exchange import Ended, Heard, Keep, Known, Links, Own, Part, Report, Rewrite
 from andante.cluster.packing import pack
 from andante.frontier.block import Link
 from andante.frontier.seen import WIDTH
@@ -42,7 +42,7 @@ class Kept(msgspec.Struct, frozen=True):
     number: int
     part: Part
     size: int = 1
-    """URLs in it."""
+    """URLs in it, or what takes as much room."""
     links: Sequence[Link] = ()
     """Of a part of links: them, as long as they are in memory."""
     grades: bytes = b""
@@ -278,8 +278,12 @@ class Outbox:
         self._ending = []
 
 
+_URL = 100
+"""Bytes that a URL takes in a report, about."""
+
+
 def _size(part: Part) -> int:
-    """Return the URLs in a part; one if it has none, but none of a claim: the log that follows it is to go with the same report."""
+    """Return the URLs in a part; one if it has none, or more if it takes their room; none of a claim, as the log that follows it is to go with the same report."""
     match part:
         case Own():
             return 0
@@ -287,6 +291,8 @@ def _size(part: Part) -> int:
             return max(len(part.fingerprints) // WIDTH, 1)
         case Rewrite():
             return max(sum(len(found) for found, _ in part.entries) // WIDTH, 1)
+        case Keep():
+            return 1 + len(part.state) // _URL
     return 1
 
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import msgspec
 
-from andante.cluster.balance import Load, choose
 from andante.cluster.exchange import (
     POOL,
     Answer,
@@ -24,9 +23,11 @@ from andante.cluster.exchange import (
     Joined,
     Keep,
     Known,
+    Links,
     LostError,
     Marked,
     Node,
+    OtherSettingsError,
     Own,
     Rewrite,
     Take,
@@ -36,13 +37,14 @@ from andante.cluster.exchange import (
 from andante.cluster.frontier import SharedFrontier
 from andante.cluster.lease import Judge, Watch
 from andante.cluster.outbox import Kept, Outbox, decode
+from andante.crawl.balancing import Balancing
 from andante.crawl.cluster import Cluster
 from andante.crawl.handover import Handover
+from andante.crawl.join import differing
 from andante.crawl.news import News
 from andante.crawl.presence import Presence
 from andante.crawl.pulse import Beat, Pulse, Shares
 from andante.crawl.state import State
-from andante.frontier.seen import unpack
 from andante.observe import Event
 from andante.store.job import Outgoing
 
@@ -57,9 +59,18 @@ _LEAVING = 10.0
 
 
 class Peer:
-    """Speaks for a node with the shared store, at each heart-beat and sooner while there is little to do."""
+    """Speaks for a node with the shared store, at each heart-beat and sooner while there is little to do.
 
-    def __init__(self, state: State, cluster: Cluster, outbox: Outbox) -> None:
+    Args:
+        state: of the crawl.
+        cluster: whom it is shared with.
+        outbox: takes what the node has to say.
+        moved: seeds that the job has and the user did not give: where seeds have moved to. An earlier life may have ended before it could tell the others.
+    """
+
+    def __init__(
+        self, state: State, cluster: Cluster, outbox: Outbox, moved: Sequence[str] = ()
+    ) -> None:
         assert isinstance(state.frontier, SharedFrontier)
         self._state = state
         self._frontier = state.frontier
@@ -69,18 +80,17 @@ class Peer:
         self._presence = Presence(state, cluster)
         self._lease = self._presence.new_lease()
         self._watch = Watch(self._presence.lease)
-        self._news = News(state, self._store)
+        self._news = News(state, self._store, self._hear)
         self._handover = Handover(state, self._frontier, outbox, self._store)
         self._pulse = Pulse(state, self._frontier, self._handover, cluster.busy)
+        self._balancing = Balancing(cluster, self._frontier, self._handover, outbox, self._pulse)
         self._shares = Shares(state)
         self._epoch = POOL
         self._generation = ""
         self._nodes: dict[int, Node] = {}
-        self._loads: dict[int, Load] = {}
         self._have_told = False
         self._totals: Totals | None = None
         self._is_over = False
-        self._is_taking = False
         self._sent: tuple[int, float] = (0, 0.0)
         self._tasks: dict[object, asyncio.Task[None]] = {}
         self._packed: list[tuple[str, int, bytes]] = []
@@ -90,6 +100,8 @@ class Peer:
         self._is_told = True
         self._to_enter = False
         self._trouble = ""
+        self._changed: dict[str, None] = {}
+        self._moved = moved
         state.may_send = self.may_send
         state.seed_has_moved = lambda seed: self._do(("tell", seed), self._news.spread(seed))
         state.job.on_change = self._keep
@@ -134,15 +146,17 @@ class Peer:
         job = self._state.job
         for number, data in job.outbox():
             self._outbox.restore(number, decode(data))
-        self._set_aside_ended()
+        self._handover.set_aside_ended()
         sent_at = self._state.now()
         try:
-            joined = await self._ask_for_epoch(
-                again=job.was_shared or await self._presence.has_any()
-            )
+            had_begun = job.was_shared or await self._presence.has_any()
+            joined = await self._ask_for_epoch(again=had_begun)
             self._begin(joined)
             with contextlib.suppress(BuriedError, LostError):  # the first report sees to it
                 await self._bury_earlier(joined)
+        except OtherSettingsError as error:
+            names = ", ".join(differing(error.config, self._cluster.config))
+            raise ClusterError(f"{error}: {names}; give all its nodes the same") from None
         except UnreachableError as error:
             raise ClusterError(f"cannot reach the store: {error}") from None
         await self._presence.enter(joined.epoch)
@@ -176,6 +190,8 @@ class Peer:
     async def run(self) -> None:
         """Speak, until cancelled."""
         confirming = asyncio.create_task(self._presence.confirm(lambda: self._lease))
+        for seed in self._moved:
+            self._do(("tell", seed), self._news.spread(seed))
         try:
             self._tell_store(owns=False)
             while True:
@@ -195,6 +211,8 @@ class Peer:
             if self._outbox.is_behind and not self._trouble:
                 return
             await asyncio.sleep(period / _STEPS)
+            if self._handover.failure is not None:
+                raise self._handover.failure
             self._handover.see_to_leaving()
             if may_hurry and self._outbox and self._frontier.queued < self._enough():
                 return
@@ -220,6 +238,8 @@ class Peer:
                     if not await self._speak():
                         await asyncio.sleep(self._state.settings.heartbeat)
                 await commit()  # that all was heard
+                if parting := self._shares.parting(self._cluster.node):
+                    await self._store.tell(parting)
                 await self._store.leave()
         except (TimeoutError, UnreachableError, BuriedError, LostError, ClusterError):
             self._tell(
@@ -250,16 +270,21 @@ class Peer:
         self._packed = []
 
     def _keep(self, key: str) -> None:
-        """What the next owner of a server must know has changed."""
-        server = self._frontier.servers.get(key)
-        if server is not None:
-            self._handover.keep(server)
+        """What the next owner of a server must know has changed: the store is told with the next report."""
+        self._changed[key] = None
+
+    def _keep_changed(self) -> None:
+        for key in self._changed:
+            if (server := self._frontier.servers.get(key)) is not None:
+                self._handover.keep(server)
+        self._changed.clear()
 
     # Speaking
 
     async def _speak(self) -> bool:
         """Send a report and take its answer; tell whether there was one."""
         sent_at = self._state.now()
+        self._keep_changed()
         report = self._outbox.report(self._beat())
         if report.number != self._sent[0]:
             self._sent = report.number, sent_at
@@ -285,7 +310,9 @@ class Peer:
             self._is_told = False
             await self._rejoin()
             return False
-        self._trouble = ""
+        if self._trouble:
+            self._trouble = ""
+            self._emit("cluster.mended", "the store answers again")
         now = self._state.now()
         self._watch.observe(answer.nodes, sent_at, now)
         heard = self._outbox.heard(answer.parts)
@@ -313,21 +340,22 @@ class Peer:
 
     def _tell(self, problem: str) -> None:
         """Tell the user once what is wrong."""
-        if problem != self._trouble and self._state.emit is not None:
-            self._state.emit(Event(event="cluster.trouble", detail=problem))
+        if problem != self._trouble:
+            self._emit("cluster.trouble", problem)
         self._trouble = problem
 
     def _take(self, kept: Kept, answer: object) -> None:
         """Take what a part of a report was answered."""
         part = kept.part
-        if isinstance(answer, Marked):
-            planned = self._planned(part.server) if answer.taken else None  # type: ignore[union-attr]
-            if planned is None:
-                self._handover.marked(kept, answer, self._epoch)
+        if isinstance(part, Links):
+            assert isinstance(answer, Marked)
+            planned = self._balancing.planned(part.server, self._epoch, self._nodes)
+            if planned is not None and answer.taken and part.fingerprints:
+                self._handover.pass_on(part.server, planned)
             else:
-                self._outbox.say(Give(part.server, planned))  # type: ignore[union-attr]
+                self._handover.marked(kept, answer, self._epoch)
         elif isinstance(part, Take):
-            self._is_taking = False
+            self._balancing.is_taking = False
             assert isinstance(answer, list)
             self._handover.open(answer)
         elif isinstance(part, Give):
@@ -337,12 +365,6 @@ class Peer:
         elif isinstance(part, Ended) and not answer:
             self._handover.lose(part.server)
 
-    def _planned(self, server: str) -> int | None:
-        """Return the other node that is to have a server at first, if it is there."""
-        name = self._cluster.owners.get(server)
-        others = (node for node in self._nodes.values() if node.epoch != self._epoch)
-        return next((node.epoch for node in others if node.name == name), None)
-
     def _look_at(self, answer: Answer, now: float) -> None:
         """See who is there, who is not, and whether all is done."""
         self._nodes = answer.nodes
@@ -351,9 +373,12 @@ class Peer:
             for epoch, node in answer.nodes.items()
             if node.beat
         }
-        self._loads = {epoch: beat.load for epoch, beat in beats.items()}
         self._have_told = all(epoch in beats and not beats[epoch].telling for epoch in answer.nodes)
-        self._shares.divide(self._epoch, answer.nodes, beats)
+        self._shares.divide_rate(self._epoch, answer.nodes, beats, settled=answer.settled)
+        if answer.news == self._news.count:
+            self._shares.divide_pages(self._epoch, answer.nodes, beats)
+        else:
+            self._do("news", self._news.listen(answer.news))
         before, self._totals = self._totals, answer.totals
         self._is_over = (
             before is not None
@@ -366,11 +391,8 @@ class Peer:
         for epoch, count in self._watch.silent(now).items():
             if epoch != self._epoch:
                 self._do(epoch, self._bury(epoch, count))
-        if answer.news != self._news.count:
-            self._news.count = answer.news
-            self._do("news", self._news.listen())
         if not self._is_over and not self._state.stopping and self._settled:
-            self._balance(answer.totals)
+            self._balancing.move(self._epoch, beats, answer.totals)
 
     def _do(self, what: object, work: Coroutine[Any, Any, None]) -> None:
         """Do something besides, unless it is being done."""
@@ -387,25 +409,9 @@ class Peer:
             unheard=self._outbox.waiting,
             fetched=self._shares.fetched,
             telling=self._outbox.is_telling,
+            claim=self._shares.claim(),
         )
         return msgspec.msgpack.encode(beat)
-
-    def _balance(self, totals: Totals) -> None:
-        """Give servers to the pool, or take some from it."""
-        if self._handover.is_busy or self._is_taking:
-            return
-        loads = self._loads | {self._epoch: self._pulse.load()}
-        move = self._cluster.balance.decide(
-            self._epoch, loads, waiting=totals.waiting, pool=totals.pool
-        )
-        if move.give:
-            servers = self._frontier.servers.values()
-            sizes = ((each.key, each.queued, each.visits > 0) for each in servers if each.queued)
-            for key in choose(sizes, move.give):
-                self._handover.give(key)
-        elif move.take:
-            self._is_taking = True
-            self._outbox.say(Take(move.take))
 
     # Others
 
@@ -436,10 +442,11 @@ class Peer:
         self._outbox.restart()
         for kind in (Keep, Give, Take, Heard, Rewrite, Own, Known):
             self._outbox.drop(kind)
-        self._set_aside_ended()
+        self._handover.set_aside_ended()
         self._packed, self._rewritten = [], []  # a commit may be under way
-        self._is_taking = False
+        self._balancing.is_taking = False
         self._totals = None
+        self._shares.begin()
         owns = self._lease.holds(self._state.now()) and not self._settled
         self._tell_store(owns=owns)
         if not owns:
@@ -451,11 +458,10 @@ class Peer:
         with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
             await self._bury_earlier(joined)  # else its silence is seen
 
-    def _set_aside_ended(self) -> None:
-        """URLs have ended of which another epoch of this node could not say so: it is said when their servers are granted to it again."""
-        for part in self._outbox.drop(Ended):
-            assert isinstance(part, Ended)
-            self._handover.before.update(unpack(part.fingerprints))
+    def _hear(self, text: str) -> None:
+        """Another node has left; or its seed has moved, and the crawl moves with it."""
+        if not self._shares.hear(text):
+            self._state.scope.add(text)
 
     def _tell_store(self, *, owns: bool) -> None:
         """Tell the store what this node holds, unless it knows; while it is not settled, what was found waits until all others have had time to do so, too.

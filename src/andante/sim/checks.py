@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from math import floor, inf
 from pathlib import Path
@@ -41,12 +41,12 @@ _TELLING = 10.0
 
 
 RULES = (
-    "one node a server",
-    "pauses kept",
+    "one node a server and IP address",
+    "pauses and rates kept",
     "nothing lost",
     "nothing fetched again without need",
     "books in order",
-    "nothing written by others than the owner",
+    "nothing asked for or written by others than the owner",
     "no server to and fro where nothing went wrong",
     "ended in time",
 )
@@ -91,12 +91,15 @@ def check(
     found = Counter(pages(outputs))
     again = refetched(watch.requests)
     problems = [*watch.problems, *lost(web, found, watch)]
-    for requests in by_server(watch.requests).values():
+    for requests in by_place(watch.requests, lambda each: each.server).values():
+        problems += impatience(requests, crawl_delay)
+    for requests in by_place(watch.requests, watch.address).values():
         problems += crowds(requests, settings)
         problems += haste(requests, settings)
-        problems += impatience(requests, crawl_delay)
+    problems += rush(watch.requests, settings, len({life.node for life in watch.lives}))
     problems += waste(again, watch, settings, quiet=quiet)
     problems += theft(watch)
+    problems += ghosts(watch)
     problems += books(watch.memory)
     if watch.memory.totals.waiting:
         problems.append(f"{watch.memory.totals.waiting} URLs wait at the end, by the store")
@@ -116,16 +119,18 @@ def check(
     )
 
 
-def by_server(requests: Iterable[Request]) -> dict[str, list[Request]]:
-    """Return the requests of each server in the order of their arrival."""
+def by_place(
+    requests: Iterable[Request], place: Callable[[Request], str]
+) -> dict[str, list[Request]]:
+    """Return the requests at each server, or IP address, in the order of their arrival."""
     found: dict[str, list[Request]] = defaultdict(list)
     for request in sorted(requests, key=lambda each: each.arrives):
-        found[request.server].append(request)
+        found[place(request)].append(request)
     return found
 
 
 def crowds(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
-    """One node a server: never are more requests under way at one than one node may have, whoever sent them."""
+    """One node an IP address, and so a server: never are more requests under way at one than one node may have, whoever sent them."""
     most = settings.per_server if isinstance(settings.per_server, int) else 1
     under_way: list[Request] = []
     for request in requests:
@@ -133,7 +138,7 @@ def crowds(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
         under_way.append(request)
         if len(under_way) > most:
             names = ", ".join(f"{each.url} by {each.life.name}" for each in under_way)
-            yield f"at {request.arrives:.3f} s more than {most} under way at {request.server}: {names}"
+            yield f"at {request.arrives:.3f} s more than {most} under way at the address of {request.server}: {names}"
 
 
 def haste(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
@@ -152,7 +157,7 @@ def haste(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
         most = floor(settings.rate) + 1
         for first, last in zip(requests, requests[most:], strict=False):
             if last.arrives - first.arrives < 60.0 - _EPSILON:
-                yield f"at {last.arrives:.3f} s {last.server} has had more than {most} requests in a minute"
+                yield f"at {last.arrives:.3f} s the address of {last.server} has had more than {most} requests in a minute"
 
 
 def impatience(requests: Sequence[Request], crawl_delay: float) -> Iterator[str]:
@@ -162,6 +167,16 @@ def impatience(requests: Sequence[Request], crawl_delay: float) -> Iterator[str]
         apart = later.arrives - earlier.arrives
         if apart < crawl_delay - _EPSILON:
             yield _hasty(later, earlier, f"{apart:.3f} s after {earlier.url}", crawl_delay)
+
+
+def rush(requests: Iterable[Request], settings: Settings, nodes: int) -> Iterator[str]:
+    """The total rate holds over all nodes; each may have sent one request just before a minute begins, and one as it ends."""
+    times = sorted(each.arrives for each in requests)
+    most = floor(settings.total_rate) + 2 * nodes if settings.total_rate < inf else len(times)
+    for first, last in zip(times, times[most:], strict=False):
+        if last - first < 60.0 - _EPSILON:
+            yield f"at {last:.3f} s the crawl has had more than {most} requests in a minute"
+            break
 
 
 def _hasty(later: Request, earlier: Request, what: str, least: float) -> str:
@@ -218,6 +233,16 @@ def theft(watch: Watch) -> Iterator[str]:
     for each in watch.written:
         if not each.was_owner:
             yield f"at {each.time:.3f} s {each.life.name} writes {each.url}, whose server is not its own"
+
+
+def ghosts(watch: Watch) -> Iterator[str]:
+    """Nobody sends a request after its epoch has ended: whoever ends one knows that its lease had."""
+    for request in watch.requests:
+        epochs = request.life.epochs.items()
+        epoch = max((epoch for epoch, words in epochs if words[0] <= request.arrives), default=0)
+        sent = request.arrives - watch.way(request)
+        if sent > watch.buried.get(epoch, inf) + _EPSILON:
+            yield f"at {sent:.3f} s {request.life.name} asks for {request.url}, though its epoch {epoch} is over"
 
 
 def waste(

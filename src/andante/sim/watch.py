@@ -132,6 +132,14 @@ class Watch:
 
     # Servers
 
+    def address(self, request: Request) -> str:
+        """Return the IP address at which a request was."""
+        return self.servers[request.server, 80].address
+
+    def way(self, request: Request) -> float:
+        """Return the seconds that a request was on its way."""
+        return self.servers[request.server, 80].traits.rtt / 2
+
     def asked(self, host: str, target: str, at: float, reply: Reply) -> None:
         """A server has been asked."""
         process = current()

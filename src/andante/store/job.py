@@ -11,14 +11,15 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-from andante.flow import Learnt, Pace, Sample
+from andante.flow import Learnt, Pace, Sample, Trouble
 from andante.frontier import Block, Frontier, Growth, Link
 from andante.frontier.block import decode_done, decode_links, encode_done, encode_links
 from andante.frontier.seen import unpack
 from andante.page import Page
+from andante.store.formats import files, open_output
 from andante.store.journal import Batch, Ended, JobError, Journal, ServerState
 from andante.store.lock import Lock
-from andante.store.output import Output, OutputDamaged, Position, files, open_output
+from andante.store.output import Output, OutputDamaged, Position
 from andante.store.rates import RatesFile
 
 JOURNAL = "journal.sqlite"
@@ -105,7 +106,7 @@ class Job:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """The counts as last committed."""
+        """The counts as last committed, or as the commit under way has them."""
         return dict(self._stats)
 
     @property
@@ -242,6 +243,18 @@ class Job:
         state = self._states.get(server)
         return None if state is None else state.learnt
 
+    def suffer(self, server: str, trouble: Trouble | None) -> None:
+        """Remember the trouble that a server is in."""
+        if trouble != self.trouble(server)[0]:
+            self._state(server).trouble = trouble
+            self._changed.add(server)
+            self.on_change(server)
+
+    def trouble(self, server: str) -> tuple[Trouble | None, float]:
+        """Return the trouble that a server was in, and until when it was to be left alone, seconds since 1970."""
+        state = self._states.get(server, _NOTHING)
+        return state.trouble, state.hold_until
+
     def _state(self, server: str) -> ServerState:
         return self._states.setdefault(server, ServerState())
 
@@ -297,11 +310,11 @@ class Job:
         self._ended = []
         self._samples = []
         self._changed = set()
+        self._stats = meta.get("stats", self._stats)  # if it cannot be written, the crawl ends
         await asyncio.get_running_loop().run_in_executor(
             self._thread, self._write, batch, grown, records
         )
         self.pending -= written
-        self._stats = meta.get("stats", self._stats)
         frontier.committed(changes)
 
     def _meet(self, frontier: Frontier) -> None:

@@ -19,6 +19,8 @@ from andante.cluster.exchange import (
     Joined,
     LostError,
     Mail,
+    NameTakenError,
+    OtherSettingsError,
     Report,
     Take,
     Totals,
@@ -117,14 +119,14 @@ class RedisStore:
         while (reply := await self._small(0, *ask, of=_JOIN))[0] == b"wipe":
             await wipe(self._client, self._crawl, 0)
         match reply:
-            case [b"config"]:
-                raise ClusterError("the crawl has been started with other settings")
+            case [b"config", was]:
+                raise OtherSettingsError(was)
             case [b"seen", was]:
                 raise ClusterError(
                     f"the crawl has been started with another seen test: {was.decode()}, not {self._seen}"
                 )
             case [b"name"]:
-                raise ClusterError(f"there is a node {name!r} in the crawl already")
+                raise NameTakenError(name)
         return reply[1:]
 
     async def _open(self, *, opened: int, settled: int) -> bool:

@@ -15,7 +15,7 @@ if not found or found == '' then
     'shards', shards, 'begun', math.floor(now()))
 end
 local meta = call('HMGET', META, 'generation', 'settled', 'config', 'seen', 'shards', 'opened')
-if meta[3] ~= config then return {'config'} end
+if meta[3] ~= config then return {'config', meta[3]} end
 if meta[4] ~= seen then return {'seen', meta[4]} end
 local predecessor = 0
 local nodes = call('HGETALL', NODES)
