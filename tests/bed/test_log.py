@@ -20,6 +20,8 @@ def test_what_a_log_says():
     assert log.repeated() == {"http://b/": 2}
     assert log.by_client() == {"n1": 4, "n2": 2}
     assert log.moves() == 3
+    assert round(log.seconds, 3) == 0.5
+    assert [round(log.last(client), 3) for client in ("n1", "n2")] == [0.5, 0.3]
 
 
 def test_two_clients_at_once():
