@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from andante.flow.pace import CREDIT
 from bed.crew import CONNECTIONS, HEARTBEAT, Crawler, Crew, crew
@@ -130,7 +130,9 @@ def without_redis(
 ) -> str:
     """Redis is gone for a while: killed and started again with its data, or hung, or cut off, or full. Where nodes have room for few links only, they wait for it."""
     chance = random.Random(seed)
-    options = {"appendonly": True, "appendfsync": "always"} if how == "killed" else {}
+    options: dict[str, Any] = (
+        {"appendonly": True, "appendfsync": "always"} if how == "killed" else {}
+    )
     lease = f"{LEASE if has_zookeeper else size.outage * 1.2 + 1}s"
     bound = ("--max-unheard", room, "--recent", 0) if room else ()
     with crew(
@@ -398,7 +400,9 @@ FAILURES: dict[str, Callable[[int, Size], str]] = {
     "Redis hung, ZooKeeper": lambda seed, size: without_redis(
         seed, size, how="hung", has_zookeeper=True
     ),
-    "Redis cut off, little room": lambda seed, size: without_redis(seed, size, how="cut", room=300),
+    "Redis cut off, little room": lambda seed, size: without_redis(
+        seed, size, how="cut", room=size.all // 2
+    ),
     "Redis full": lambda seed, size: without_redis(seed, size, how="full", has_zookeeper=True),
     "Redis flushed": lambda seed, size: redis_lost(seed, size, how="flushed"),
     "Redis empty": lambda seed, size: redis_lost(seed, size, how="empty"),
