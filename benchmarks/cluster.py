@@ -34,6 +34,9 @@ from services.zookeeper import zookeeper
 SET_UP = 25.0
 """Seconds that a run takes besides those that are measured, at most where nothing goes wrong."""
 
+ENOUGH = 500
+"""Pages for a time to be compared: fewer are had in a burst, from the seeds."""
+
 
 @dataclass(frozen=True)
 class Words:
@@ -260,11 +263,15 @@ def of_first(milliseconds: float, runs: list[Run], first: list[Run]) -> str:
 
 
 def of_andante(runs: list[Run], own: list[Run]) -> str:
-    """Compare Andante with a crawler: by speed, and by the time for as many pages as the slower one of each pair has done."""
+    """Compare Andante with a crawler: by speed, and by the time for as many pages as the slowest run has, if these are more than the first burst."""
     speed = median(run.speed for run in own) / median(run.speed for run in runs)
-    pairs = [(its, mine, min(its.pages, mine.pages)) for its, mine in zip(runs, own, strict=True)]
-    same = median(its.seconds_for(n) / mine.seconds_for(n) for its, mine, n in pairs)
-    return f"Andante x {speed:.2f}; its first {median(n for *_, n in pairs):,.0f} x {same:.2f}"
+    count = min(run.pages for run in (*runs, *own))
+    if count < ENOUGH:
+        return f"Andante x {speed:.2f}"
+    same = median(run.seconds_for(count) for run in runs) / median(
+        run.seconds_for(count) for run in own
+    )
+    return f"Andante x {speed:.2f}; first {count:,} pages x {same:.2f}"
 
 
 def arguments() -> argparse.Namespace:

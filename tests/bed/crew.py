@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -19,6 +20,7 @@ import msgspec
 
 from andante.cluster.exchange import Links
 from andante.cluster.outbox import decode
+from andante.cluster.redis import inspect
 from andante.frontier.seen import WIDTH
 from andante.store.job import JOURNAL
 from bed.network import Network, network
@@ -29,6 +31,9 @@ from services.zookeeper import ZooKeeper, zookeeper
 
 BLOCK = 1_000
 """Links in a block: so many pages may be fetched again for a node that has died, besides what it had in flight."""
+
+CRAWL = "crew"
+"""Name of the crawl of a `Crew`."""
 
 CONNECTIONS = 64
 """Of a node of a `Crew`, unless others are given."""
@@ -160,7 +165,8 @@ class Crew:
 
     def _command(self, name: str, flags: Sequence[object]) -> list[str]:
         command = [sys.executable, "-m", "andante", "crawl", *self.site.site.seeds(10)]
-        command += ["--cluster", self.redis.url, "--node", name, "--job", "job", "--json-log"]
+        command += ["--cluster", self.redis.url, "--crawl-name", CRAWL, "--node", name]
+        command += ["--job", "job", "--json-log"]
         command += ["--output", "pages.jsonl", "--scope", "any", "--allow-private"]
         command += ["--heartbeat", f"{HEARTBEAT}s"]
         if self.zookeeper:
@@ -180,6 +186,13 @@ class Crew:
         """Count the requests at the site so far, roughly."""
         log = self.site.access_log
         return log.read_bytes().count(b"\n") if log.exists() else 0
+
+    def waiting(self) -> Counter[str]:
+        """Return how many URLs wait for each node, by name, as Redis has it."""
+        found = asyncio.run(inspect(f"unix://{self.redis.folder}/socket", CRAWL))
+        return Counter(
+            {node.name: found.waiting.get(epoch, 0) for epoch, node in found.nodes.items()}
+        )
 
     def wait_for_pages(self, count: int) -> None:
         """Wait until so many pages have been asked for."""
