@@ -184,14 +184,15 @@ def test_the_time_series_is_csv(job, capsys):
         in_flight=1,
         latency=0.25,
         reason="robots",
+        requests=6,
     )
     assert main(["status", "--speed", str(job)]) == 0
-    header = "time,server,rate,set_point,ceiling,delay,limit,in_flight,latency,reason"
+    header = "time,server,rate,set_point,ceiling,delay,limit,in_flight,latency,reason,requests"
     assert capsys.readouterr().out.splitlines() == [header]
     with closing(Journal(job / "journal.sqlite")) as journal:
         journal.commit(Batch(samples=[sample]))
         journal.commit(Batch(samples=[sample]))
     assert main(["status", "--speed", str(job)]) == 0
     rows = list(csv.reader(capsys.readouterr().out.splitlines()))
-    row = ["1.5", "http://a.example", "38.0", "40.0", "inf", "1.0", "2", "1", "0.25", "robots"]
+    row = ["1.5", "http://a.example", "38.0", "40.0", "inf", "1.0", "2", "1", "0.25", "robots", "6"]
     assert rows == [header.split(","), row, row]

@@ -30,7 +30,7 @@ def handover():
     """With a server all of whose URLs have ended; its log is about to be written anew."""
     frontier = SimpleNamespace(
         servers={KEY: SimpleNamespace(key=KEY, queued=0)},
-        waiting=lambda _: [],
+        waiting=lambda *_, **__: [],
         admit=lambda *_: None,
     )
     handover = Handover(SimpleNamespace(), frontier, Outbox(), None)

@@ -10,7 +10,8 @@ import pytest
 from andante.plan import best
 from andante.plan.bound import lower_bound, rounding
 from andante.plan.model import Resources, Tariff
-from andante.plan.packing import Kind
+from andante.plan.optimum import optimum
+from andante.plan.packing import Kind, decreasing
 from support.planning import check, node, planned, problem
 
 
@@ -105,21 +106,34 @@ def left(seconds=20.0):
     return lambda: end - time.monotonic()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(30))
 def test_the_optimum_is_the_optimum(seed, capfd):
     needs, kinds = drawn(seed)
-    nodes = [node(f"n{at}", kind.stock, kind.size, "0 1 2") for at, kind in enumerate(kinds)]
-    given = problem(nodes, needs)
-    begin = planned(given, (0,) * len(nodes), method="matching")
+    true = least(needs, kinds)
+    begin = decreasing(needs, kinds, fit="first", measure="dominant")
     if begin.waiting:
-        assert best(begin, is_reserved_best=False, seconds_left=left()) is begin
         return
+    found = optimum(needs, kinds, begin, seconds_left=left())
+    assert found.packing.cost(kinds) == pytest.approx(true)
+    assert found.bound == pytest.approx(true)
+    for bin_ in found.packing.bins:
+        total = [sum(needs[item][at] for item in bin_.items) for at in range(3)]
+        assert kinds[bin_.kind].size.fits(Resources(*total))
+    assert sorted(item for bin_ in found.packing.bins for item in bin_.items) == list(range(5))
+    assert capfd.readouterr().err == ""
+
+
+def test_the_best_plan_is_sound():
+    given = problem(
+        [node("a", 9, (10, 10, 10)), node("b", 9, (6, 6, 6), "1 1 2")], [(6, 1, 1), (5, 5, 5)] * 4
+    )
+    begin = planned(given, (2, 0), method="matching")
     found = best(begin, is_reserved_best=False, seconds_left=left())
     check(found)
-    kinds = [Kind(kind.size, kind.stock, Tariff(0, 1.0, 2.0)) for kind in kinds]
-    assert found.costs.total == pytest.approx(least(needs, kinds))
-    assert found.bound >= begin.bound
-    assert capfd.readouterr().err == ""
+    assert found.gap == 0
+    assert found.costs.total < begin.costs.total
+    waits = planned(problem([node("a", 1, (6, 6, 6))], [(6, 1, 1)] * 2), None)
+    assert best(waits, is_reserved_best=True, seconds_left=left()) is waits
 
 
 def test_without_time_the_plan_stays_and_its_bound():

@@ -23,7 +23,9 @@ def sample(server, rate, **more):
 
 
 def rate(**more):
-    (found,), guessed = sites([("a", 0, more.pop("robots", 0.0))], [sample("a", 30.0, **more)])
+    (found,), guessed = sites(
+        [("a", 0, more.pop("robots", 0.0))], [sample("a", 30.0, **more)], requests=9
+    )
     assert guessed == 0
     return found.rate
 
@@ -42,11 +44,16 @@ def test_the_polite_rate_is_the_smallest_of_all_demands():
 def test_what_was_not_watched_is_taken_to_be_like_the_others():
     found, guessed = sites(
         [("a", 10, 0.0), ("b", 20, 0.0), ("c", 30, 10.0)],
-        [sample("a", 30.0, set_point=120.0), sample("a", 60.0, set_point=120.0)],
+        [
+            sample("a", 30.0, set_point=120.0, requests=5),
+            sample("a", 60.0, set_point=120.0, requests=10),
+        ],
+        requests=55,
     )
     assert guessed == 2
     assert [site.rate for site in found] == [120, 120, 6]
-    assert [site.pages for site in found] == [10 + 90 / 6, 20, 30]
+    # Of 55 requests a had 15: b and c share the others.
+    assert [site.pages for site in found] == [10 + 15, 20 + 20, 30 + 20]
 
 
 MEASURED = Measured(

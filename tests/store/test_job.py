@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from andante.flow import Pace
+from andante.flow import Pace, Trouble
 from andante.frontier import Frontier
 from andante.sim.clock import Inline
 from andante.store import Job
@@ -46,6 +46,26 @@ def test_a_crawl_that_goes_on_waits_a_full_turn_of_the_total_rate(start, starts,
         with start() as job:
             job.restore(Frontier(job.load), total, now=0.0, wall=1_000.0)
     assert total.next_time == next_time
+
+
+def test_the_trouble_that_a_server_is_in_is_remembered(start):
+    trouble = Trouble(8, 2, has_answered=True)
+    with start() as job:
+        told = []
+        job.on_change = told.append
+        assert job.trouble(SERVER) == (None, 0.0)
+        job.suffer(SERVER, None)
+        assert not told
+        job.suffer(SERVER, trouble)
+        job.suffer(SERVER, trouble)
+        assert told == [SERVER]
+        job.hold(SERVER, 1_060.0)
+    with start() as job:
+        assert job.trouble(SERVER) == (trouble, 1_060.0)
+        job.suffer(SERVER, None)
+        asyncio.run(job.commit(Frontier(job.load)))
+    with start() as job:
+        assert job.trouble(SERVER) == (None, 1_060.0)
 
 
 def test_of_two_holds_the_longer_one_holds(start):

@@ -193,7 +193,7 @@ def _file(arguments: argparse.Namespace) -> File:
         file = read(tomllib.loads(path.read_text()))
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SettingsError(f"{path} is not TOML: {error}") from None
     except ValueError as error:
         raise SettingsError(f"{path}: {error}") from None
@@ -215,7 +215,9 @@ def _forecast(arguments: argparse.Namespace) -> Forecast:
             f"{directory}: the job has no record of the processor time of its pages: it was made by an earlier version"
         )
     found, guessed = sites(
-        ((each.server, each.queued, each.crawl_delay) for each in job.met), series(directory)
+        ((each.server, each.queued, each.crawl_delay) for each in job.met),
+        series(directory),
+        requests=stats.requests,
     )
     measured = Measured(
         pages=stats.pages,

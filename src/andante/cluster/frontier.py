@@ -41,6 +41,7 @@ class SharedFrontier(Frontier):
         self._recent = recent
         self._ended: dict[str, bytearray] = {}
         self._ended_here = bytearray()
+        self._unsafe: dict[str, list[tuple[Link, int]]] = {}
         self._in_hand: dict[tuple[int, int], Task] = {}
         self._at: dict[str, set[Server]] = {}  # by IP address that is the node's
         self._where: dict[Server, str] = {}
@@ -71,14 +72,15 @@ class SharedFrontier(Frontier):
         if self._is_here(task.server):
             super().retry(task, due, attempts=attempts)
 
-    def waiting(self, server: Server) -> list[tuple[Link, int]]:
-        """Return what has not ended at a server, with the grades; what is in hand is among it."""
+    def waiting(self, server: Server, *, unsafe: bool = False) -> list[tuple[Link, int]]:
+        """Return what has not ended at a server, with the grades; what is in hand is among it, and if asked for what has ended since the last commit."""
         in_hand = [
             (task.link, task.block.grade(task.index))
             for task in self._in_hand.values()
             if task.server is server
         ]
-        return [*in_hand, *server.waiting(self._read_links)]
+        ended = self._unsafe.get(server.key, ()) if unsafe else ()
+        return [*ended, *in_hand, *server.waiting(self._read_links)]
 
     # Addresses
 
@@ -199,6 +201,8 @@ class SharedFrontier(Frontier):
             super().finish(task)
             self._done += 1
             fingerprint = urls.fingerprint(task.url)
+            graded = task.link, task.block.grade(task.index)
+            self._unsafe.setdefault(server.key, []).append(graded)
             self._ended.setdefault(server.key, bytearray()).extend(fingerprint)
             self._ended_here += fingerprint
 
@@ -229,11 +233,22 @@ class SharedFrontier(Frontier):
     def ended(self) -> dict[str, bytearray]:
         """Return the fingerprints of the URLs that have ended since the last call, by server."""
         ended, self._ended = self._ended, {}
+        self._unsafe = {}
         return ended
+
+    def doubt(self) -> None:
+        """The store has lost its data: links met before may be unknown to it, and what was noted as ended waits nowhere."""
+        if self._recent is not None:
+            self._recent.clear()
+        self._ended = {
+            key: bytearray().join(urls.fingerprint(key + link.target) for link, _ in graded)
+            for key, graded in self._unsafe.items()
+        }
 
     def discard(self) -> None:
         """Forget which URLs have ended since the last commit."""
         self._ended.clear()
+        self._unsafe.clear()
         self._ended_here.clear()
 
     def changes(self) -> Changes:

@@ -101,6 +101,7 @@ class Gauge:
             in_flight=self._most,
             latency=round(self._latency / self._responses, 6) if self._responses else 0.0,
             reason=self._reason(ceiling, now, is_held=is_held),
+            requests=self._requests,
         )
         self._sampled_at = now
         self._clear()

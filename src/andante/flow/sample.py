@@ -28,3 +28,5 @@ class Sample(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Mean time to the first byte of its responses; 0: there was none."""
     reason: str
     """What cost most where the rate is below the set-point, one of `flow.REASONS`; empty: it is held. Without a set-point ``back-off``, while that holds it."""
+    requests: int = 0
+    """Requests since the last sample."""

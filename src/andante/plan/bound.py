@@ -27,7 +27,7 @@ from andante.plan.model import Resources
 from andante.plan.packing import Kind
 
 NODES_MAX = 300
-"""Linear programmes that are solved, at most; ten times as many to raise a bound that is known."""
+"""Linear programmes that are solved, at most."""
 
 _PRICING_STEPS = 80
 _PRICING_SAMPLE = 250
@@ -69,28 +69,21 @@ def rounding(kinds: Sequence[Kind]) -> Callable[[float], float]:
     return lambda cost: cost if cost == inf else step * ceil(cost / step - _CLEAR)
 
 
-def lower_bound(
-    needs: Sequence[Resources], kinds: Sequence[Kind], *, at_least: float = 0.0
-) -> float:
-    """Return what any packing of all items costs an hour, at least; infinite if there cannot be one.
-
-    Where it is known that none costs less than ``at_least``, that is one row more: so it is raised to what whole nodes can cost.
-    """
+def lower_bound(needs: Sequence[Resources], kinds: Sequence[Kind]) -> float:
+    """Return what any packing of all items costs an hour, at least; infinite if there cannot be one."""
     there = groups(kinds)
     if not needs or not there:
         return inf if needs else 0.0
-    rows = [[row[group.kind] for group in there] for row in _rows(needs, kinds)]
-    if at_least > 0:
-        rows.append([group.price / at_least for group in there])
+    lines = [[row[group.kind] for group in there] for row in rows(needs, kinds)]
     rounded = rounding(kinds)
     low, high = [0] * len(there), [group.stock for group in there]
-    cost, counts = _relaxed(rows, there, low, high)
+    cost, counts = _relaxed(lines, there, low, high)
     heap = [(rounded(cost), 0, counts, low, high)]
     done = 0
     while heap[0][0] < inf:
         cost, _, counts, low, high = heap[0]
         at = max(range(len(there)), key=lambda each: _fraction(counts[each]))
-        if _fraction(counts[at]) < _CLEAR or done >= (NODES_MAX * 10 if at_least else NODES_MAX):
+        if _fraction(counts[at]) < _CLEAR or done >= NODES_MAX:
             return cost
         heapq.heappop(heap)
         for is_up in (False, True):
@@ -100,7 +93,7 @@ def lower_bound(
             else:
                 new_high[at] = int(counts[at])
             done += 1
-            found, numbers = _relaxed(rows, there, new_low, new_high)
+            found, numbers = _relaxed(lines, there, new_low, new_high)
             heapq.heappush(heap, (max(cost, rounded(found)), done, numbers, new_low, new_high))
     return inf
 
@@ -113,8 +106,9 @@ def _fraction(count: float) -> float:
 # Rows
 
 
-def _rows(needs: Sequence[Resources], kinds: Sequence[Kind]) -> list[Row]:
-    rows = []
+def rows(needs: Sequence[Resources], kinds: Sequence[Kind]) -> list[Row]:
+    """Return what is true of all plans in which nothing waits."""
+    found: list[Row] = []
     by_types: dict[tuple[bool, ...], list[int]] = {}
     for need in needs:
         able = tuple(kind.size.fits(need) for kind in kinds)
@@ -124,18 +118,18 @@ def _rows(needs: Sequence[Resources], kinds: Sequence[Kind]) -> list[Row]:
     for able in [*by_types, (True,) * len(kinds)]:
         inside = [total for some, total in by_types.items() if _within(some, able)]
         wanted = [sum(each) for each in zip(*inside, strict=True)]
-        rows += [
+        found += [
             tuple(kind.size[at] * can / wanted[at] for kind, can in zip(kinds, able, strict=True))
             for at in range(3)
             if wanted[at]
         ]
-    rows += _counting(needs, kinds)
+    found += _counting(needs, kinds)
     for prices in {
         tuple(kind.tariff.first for kind in kinds),
         tuple(kind.tariff.rest for kind in kinds),
     }:
-        rows += _pricing(needs, kinds, prices)
-    return list(dict.fromkeys(rows))
+        found += _pricing(needs, kinds, prices)
+    return list(dict.fromkeys(found))
 
 
 def _within(some: tuple[bool, ...], all_: tuple[bool, ...]) -> bool:

@@ -11,7 +11,7 @@ for each type. The nodes needed at a demand of d times the tasks are d times tho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, log, sqrt
+from math import ceil, exp, log, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -48,7 +48,7 @@ def lognormal(mean: float, deviation: float) -> list[float]:
         return [mean]
     normal = NormalDist(log(mean) - variance / 2, sqrt(variance))
     found = [normal.inv_cdf((at + 0.5) / POINTS) for at in range(POINTS)]
-    return [2.718281828459045**each for each in found]
+    return [exp(each) for each in found]
 
 
 def quantile(kind: NodeType) -> float:

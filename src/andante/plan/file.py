@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from math import ceil, isfinite
+from math import ceil
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +19,12 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 NODES_MAX = 1_000_000
 """Nodes of a file, at most."""
+
+NUMBER_MAX = 10**15
+"""Of any number and size, so that sums are exact."""
+
+DEVIATION_MAX = 1_000
+"""Of the demand, in means."""
 
 TASKS_MAX = 1_000_000
 """Tasks of a file, at most, copies counted."""
@@ -165,9 +171,9 @@ def _unit(unit: Callable[[str], int], text: str, where: str, *, above: bool) -> 
 def _number(value: Any, where: str, *, above: bool = False) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{where}: {value!r} is not a number")  # noqa: TRY004  # as all other errors of the file
-    if not isfinite(value) or value < 0 or (above and not value) or value > 1e15:
+    if not 0 <= value <= NUMBER_MAX or (above and not value):
         raise ValueError(
-            f"{where}: {value:g} is out of range: it must be {'above 0' if above else 'at least 0'}, and finite"
+            f"{where}: {value:g} is out of range: it must be {'above 0' if above else 'at least 0'}, and at most {NUMBER_MAX:g}"
         )
     return value
 
@@ -204,7 +210,10 @@ def _demand(table: Any) -> DemandTable | None:
     for sample in found.samples:
         _number(sample, "demand: samples")
     _number(found.mean, "demand: mean", above=True)
-    _number(found.deviation, "demand: deviation")
+    if _number(found.deviation, "demand: deviation") > DEVIATION_MAX * found.mean:
+        raise ValueError(
+            f"demand: deviation: {found.deviation:g} is more than {DEVIATION_MAX:,} times the mean"
+        )
     if found.samples and ("mean" in table or "deviation" in table):
         raise ValueError("demand: give samples, or mean and deviation, not both")
     if not found.samples and "deviation" not in table:
@@ -215,7 +224,7 @@ def _demand(table: Any) -> DemandTable | None:
 def _table(table: Mapping[str, Any], kind: type[T], where: str) -> tuple[T, str]:
     """Return a table as a struct, and how errors call it: by its name, where it has one."""
     name = table.get("name")
-    if isinstance(name, str) and name:
+    if isinstance(name, str) and name and name.isprintable():
         where = f"{where.split(maxsplit=1)[0]} {name!r}"
     elif "name" in table:
         raise ValueError(f"{where}: name: {name!r} is not a name")

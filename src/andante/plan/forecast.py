@@ -6,6 +6,7 @@ that is asked r times a minute takes n / r minutes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import ceil, inf
 from statistics import median
@@ -118,19 +119,23 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sites(
-    servers: Iterable[tuple[str, int, float]], samples: Iterable[Sample]
+    servers: Iterable[tuple[str, int, float]], samples: Iterable[Sample], *, requests: int
 ) -> tuple[list[Site], int]:
     """Return the sites of a job, and how many of them have a guessed rate.
+
+    A site has the pages that wait, and those that were asked for. Of many servers the time series has not all: what it has not is shared by those that it
+    never has.
 
     Args:
         servers: origin, URLs that wait, and Crawl-delay in seconds, of each.
         samples: the time series, oldest first.
+        requests: of all servers.
     """
-    asked: dict[str, float] = {}
+    asked: Counter[str] = Counter()
     last: dict[str, Sample] = {}
     peak: dict[str, float] = {}
     for sample in samples:
-        asked[sample.server] = asked.get(sample.server, 0.0) + sample.rate
+        asked[sample.server] += sample.requests
         peak[sample.server] = max(peak.get(sample.server, 0.0), sample.rate)
         if sample.server not in last or sample.latency:
             last[sample.server] = sample
@@ -141,12 +146,12 @@ def sites(
         if server in last
     }
     usual = median(rates.values()) if rates else 60.0
+    watched = sum(asked[server] for server in rates)
+    unwatched = max(0, requests - watched) / max(1, len(rows) - len(rates))
     found = []
     for server, queued, delay in rows:
         rate = rates.get(server) or min(usual, 60 / delay if delay else inf)
-        pages = (
-            queued + asked.get(server, 0.0) / 6
-        )  # a sample stands for ten seconds, a rate for a minute
+        pages = queued + (asked[server] if server in rates else unwatched)
         limit = last[server].limit if server in last else 1
         found.append(Site(server, max(pages, 1.0), rate, max(1, limit)))
     return found, len(rows) - len(rates)

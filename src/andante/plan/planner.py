@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
-from andante.plan.bound import lower_bound, rounding
+from andante.plan.bound import lower_bound
 from andante.plan.matching import priority_matching
-from andante.plan.model import Node, Plan, Problem, Resources, Waiting, tariffs
+from andante.plan.model import Node, Plan, Problem, Resources, Tariff, Waiting, tariffs
 from andante.plan.optimum import optimum
 from andante.plan.packing import Bin, Fit, Kind, Measure, Packing, decreasing
 from andante.plan.search import Search
@@ -52,16 +52,13 @@ def plan(
         chance: gives numbers in [0, 1), for the search.
         method: ``search`` is ours: the others and more, bettered by a search; never worse than any of them.
     """
-    kinds = [
-        Kind(kind.size, kind.count, tariff)
-        for kind, tariff in zip(problem.nodes, tariffs(problem.nodes, reserved), strict=True)
-    ]
+    kinds = _kinds(problem, reserved)
     too_large = {task.name for task in problem.fits_none()}
     able = [
         item for item, at in enumerate(problem.items) if problem.tasks[at].name not in too_large
     ]
     needs = [problem.needs[item] for item in able]
-    found = _pack(needs, kinds, reserved, chance, method)
+    found = _pack(needs, _wanted(kinds), reserved, chance, method)
     packing = Packing(
         [Bin(each.kind, tuple(sorted(able[at] for at in each.items))) for each in found.bins],
         [able[at] for at in found.waiting],
@@ -84,15 +81,30 @@ def best(plan: Plan, *, is_reserved_best: bool, seconds_left: Callable[[], float
     reserved = None if is_reserved_best else plan.reserved
     if plan.waiting:
         return plan
-    kinds = [
-        Kind(kind.size, kind.count, tariff)
-        for kind, tariff in zip(problem.nodes, tariffs(problem.nodes, reserved), strict=True)
-    ]
+    kinds = _kinds(problem, reserved)
     start = Packing([Bin(node.kind, node.items) for node in plan.nodes], [])
-    found = optimum(problem.needs, kinds, start, rounded=rounding(kinds), seconds_left=seconds_left)
+    found = optimum(problem.needs, kinds, start, seconds_left=seconds_left)
     bound = max(plan.bound, problem.hours * (_sunk(problem, reserved) + found.bound))
     method = plan.method if found.packing is start else "optimum"
     return _plan(problem, reserved, kinds, found.packing, method, bound=bound)
+
+
+def _kinds(problem: Problem, reserved: Sequence[int] | None) -> list[Kind]:
+    return [
+        Kind(kind.size, kind.count, tariff)
+        for kind, tariff in zip(problem.nodes, tariffs(problem.nodes, reserved), strict=True)
+    ]
+
+
+def _wanted(kinds: list[Kind]) -> list[Kind]:
+    """Return the kinds at the prices by which to pack.
+
+    Of one type as few nodes as can be are the best, however many are reserved. So they are packed at one price, and the same way each time: more of them
+    reserved never raise the additional cost.
+    """
+    if len(kinds) > 1:
+        return kinds
+    return [kind._replace(tariff=Tariff(kind.stock, 1.0, 1.0)) for kind in kinds]
 
 
 def _pack(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from math import floor, inf
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from andante.cluster.memory import Memory
 from andante.cluster.packing import unpack
 from andante.crawl.settings import Settings
 from andante.frontier.seen import unpack as fingerprints
-from andante.sim.watch import Request, Watch, pages
+from andante.sim.watch import Life, Request, Watch, pages
 from andante.sim.web import Web
 
 _EPSILON = 1e-6
@@ -35,6 +35,9 @@ _CONTACT = 2.0
 
 _WORD = 3.0
 """Seconds, besides the commit interval and the heart-beat, from the end of a page to the moment at which the store has heard of it."""
+
+_TELLING = 10.0
+"""Seconds, more than messages are late, from joining the crawl after a loss until the store has been told what a node holds."""
 
 
 RULES = (
@@ -87,7 +90,7 @@ def check(
     """
     found = Counter(pages(outputs))
     again = refetched(watch.requests)
-    problems = [*watch.problems, *lost(web, found, watch.at_risk)]
+    problems = [*watch.problems, *lost(web, found, watch)]
     for requests in by_place(watch.requests, lambda each: each.server).values():
         problems += impatience(requests, crawl_delay)
     for requests in by_place(watch.requests, watch.address).values():
@@ -180,17 +183,36 @@ def _hasty(later: Request, earlier: Request, what: str, least: float) -> str:
     return f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} {what} by {earlier.life.name}: {least:g} s is least"
 
 
-def lost(web: Web, found: Counter[str], at_risk: set[str]) -> Iterator[str]:
-    """Every page is in some output, and nothing else is. Where the store has lost its data, what it alone had may be missing, and what only that leads to."""
+def lost(web: Web, found: Counter[str], watch: Watch) -> Iterator[str]:
+    """Every page is in some output, and nothing else is. Where the store has lost its data, a page may be missing of which no node knew that could tell it."""
     wanted = set(web.urls())
     missing = wanted - found.keys()
-    if at_risk:
-        led_to = {link for url in found for link in web.links(url)}
-        missing = {url for url in missing & led_to if url[: url.index("/", 8)] not in at_risk}
+    if watch.losses:
+        got = (each for each in watch.requests if each.is_page and _is_remembered(each, watch))
+        missing &= {link for each in got for link in web.links(each.url)}
     if missing:
         yield f"{len(missing)} pages are lost, such as {min(missing)}"
     if strange := found.keys() - wanted:
         yield f"{len(strange)} pages are none of the web's, such as {min(strange)}"
+
+
+def _is_remembered(request: Request, watch: Watch) -> bool:
+    """Tell whether the links of a page that a node got are certainly told: it got it after it had told the store what it held after the last loss, or lived then and was never killed."""
+    life, last = request.life, watch.losses[-1]
+    if request.ends > _joined(life, last) + _TELLING:
+        return True
+    survives = life.ended > last and not life.was_killed and not _has_heir(life, watch)
+    return survives and life.began < last
+
+
+def _joined(life: Life, loss: float) -> float:
+    """Return when a life has joined the crawl again after a loss; infinity: never."""
+    return min((words[0] for words in life.epochs.values() if words[0] > loss), default=inf)
+
+
+def _has_heir(life: Life, watch: Watch) -> bool:
+    """Tell whether a life ended before its time, as the node was started anew."""
+    return any(each.node == life.node and each.number > life.number for each in watch.lives)
 
 
 def refetched(requests: Sequence[Request]) -> list[tuple[Request, Request]]:
@@ -228,14 +250,34 @@ def waste(
 ) -> Iterator[str]:
     """A page is fetched again only if the node that had it was killed or buried before the store could hear of it, and not by that node if it is in its output."""
     written = {(each.life.node, each.url): each.time for each in watch.written}
-    if watch.losses:
-        return  # who had fetched what was forgotten
     grace = settings.commit_interval + settings.heartbeat + _WORD
     for earlier, later in again:
-        if quiet or not _was_unheard(earlier, watch, grace):
+        kept = written.get((earlier.life.node, earlier.url), inf)
+        if not _was_forgotten(earlier, later, kept, watch) and (
+            quiet or not _was_unheard(earlier, watch, grace)
+        ):
             yield f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} again, which {earlier.life.name} had at {earlier.ends:.3f} s"
         elif written.get((later.life.node, later.url), inf) < later.arrives - _WHILE:
             yield f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} again, which is in its output"
+
+
+def _was_forgotten(earlier: Request, later: Request, kept: float, watch: Watch) -> bool:
+    """Tell whether the store has lost that a page had been got, and the node that had it in its output could not tell it before the store was settled.
+
+    Args:
+        earlier: by which the page was got.
+        later: the same once more.
+        kept: when it was in the output of the first node.
+        watch: what was seen.
+    """
+    life = earlier.life
+    for loss, settled in zip_longest(watch.losses, watch.settled, fillvalue=inf):
+        joined = _joined(life, loss)
+        told = joined + _TELLING
+        is_late = kept > joined or life.was_killed or _has_heir(life, watch) or told > settled
+        if loss < later.arrives and earlier.ends <= told and is_late:
+            return True
+    return False
 
 
 def _was_unheard(request: Request, watch: Watch, grace: float) -> bool:
