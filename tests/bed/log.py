@@ -135,13 +135,19 @@ class AccessLog:
             most = max([most, *accumulate(step for _, step in sorted(steps))])
         return most
 
-    def least_gap(self, of: str = "host") -> float:
-        """Return the least time from the beginning of a visit to that of the next to the same host, or ``address``; seconds."""
+    def least_gap(self, of: str = "host", *, handed_over: bool = False) -> float:
+        """Return the least time from the beginning of a visit to that of the next to the same host, or ``address``; seconds.
+
+        Args:
+            of: what is visited.
+            handed_over: look only where the two come from different clients.
+        """
         return min(
             (
                 later.began - visit.began
                 for visits in self._by(of)
                 for visit, later in pairwise(visits)
+                if not handed_over or visit.client != later.client
             ),
             default=float("inf"),
         )

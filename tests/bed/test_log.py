@@ -49,6 +49,7 @@ def test_gaps_pauses_and_windows():
     log = read(LOG.splitlines(keepends=True))
     assert round(log.least_gap(), 3) == 0.0  # b: both at 100.200
     assert round(log.window(0.25).least_gap(), 3) == 0.2
+    assert round(log.window(0.0, 0.15).least_gap(handed_over=True), 3) == 0.02
     assert round(log.least_pause(), 3) == -0.01
     assert round(log.window(0.0, 0.055).least_pause("address"), 3) == 0.02
     assert len(log.window(0.1, 0.35).visits) == 2

@@ -1,9 +1,13 @@
 """IP addresses, which are owned as servers are. How servers come and go is seen in the simulator."""
 
+import time
+from math import inf
+
 import pytest
 
 from andante.cluster.frontier import ADDRESS, SharedFrontier
 from andante.frontier.block import Link
+from andante.frontier.frontier import Changes
 
 A, B, C = (f"http://{name}.example" for name in "abc")
 HERE = "192.0.2.1"
@@ -65,3 +69,20 @@ def test_blocks_of_a_server_that_goes_during_a_commit_are_not_kept():
     frontier.committed(changes)
     assert {server.key for server, _ in frontier._spare.values()} == {A, B}
     assert frontier._resident == frontier.queued == 3
+
+
+def test_to_lose_thousands_of_servers_takes_no_time_for_each_that_is_left():
+    """It took 15 s for 2,000 servers with 20 URLs each, where URLs are graded anew."""
+    frontier = SharedFrontier(None, found=None, recent=None, rescores=True)
+    for number in range(1_500):
+        key = f"http://{number}.example"
+        frontier.admit(key, [(Link(f"/{page}", 1), 5) for page in range(10)])
+        frontier.finish(frontier.take(frontier.servers[key], inf))
+    began = time.monotonic()
+    for server in list(frontier.servers.values()):
+        frontier.withdraw(server)
+    frontier.rescore("http://7.example/7", 9.0)  # it waits elsewhere
+    changes = frontier.changes()
+    assert time.monotonic() - began < 1.0
+    assert changes == Changes([], [], [], changes.fingerprints)
+    assert not frontier._waiting

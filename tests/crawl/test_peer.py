@@ -13,6 +13,7 @@ from andante.cluster.exchange import (
     Node,
     UnreachableError,
 )
+from andante.cluster.lease import HELD
 from andante.cluster.memory import Memory, MemoryStore
 from andante.cluster.outbox import Kept
 from andante.crawl.cluster import Cluster
@@ -114,3 +115,31 @@ def test_where_seeds_have_moved_to_is_told_by_the_next_life():
 
     run(main())
     assert memory.told == [B + "/"]
+
+
+# The lease
+
+
+def test_a_report_that_is_sent_again_keeps_the_lease_from_when_it_was_sent_first():
+    """The store counts it once, and may have done so then."""
+    now = [0.0]
+
+    async def main():
+        speaker = peer(Memory(lambda: now[0]))
+        speaker._state.now = lambda: now[0]
+        await speaker.join()
+        exchange, errors = speaker._store.exchange, [UnreachableError, UnreachableError]
+
+        async def fail_twice(report):
+            if now[0] > 1.0 and errors:
+                raise errors.pop()
+            return await exchange(report)
+
+        speaker._store.exchange = fail_twice
+        ends = []
+        for now[0] in (1.0, 1.25, 1.5, 1.75):
+            await speaker._speak()
+            ends.append(speaker._lease.until)
+        return ends
+
+    assert run(main()) == [1.0 + HELD, 1.0 + HELD, 1.0 + HELD, 1.25 + HELD]

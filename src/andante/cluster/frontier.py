@@ -51,6 +51,7 @@ class SharedFrontier(Frontier):
         self.claim: Callable[[Server, str], None] = lambda _, __: None
         """Asks for what the server cannot be visited without: an IP address, by `ADDRESS` and its text, or another server."""
         self._gone: list[Block] = []
+        self._has_lost = False
         self._done = ended
 
     @property
@@ -68,7 +69,7 @@ class SharedFrontier(Frontier):
     def retry(self, task: Task, due: float, *, attempts: int) -> None:
         """Queue the URL again, unless its server was withdrawn."""
         self._in_hand.pop((task.block.number, task.index), None)
-        if self.servers.get(task.server.key) is task.server:
+        if self._is_here(task.server):
             super().retry(task, due, attempts=attempts)
 
     def waiting(self, server: Server, *, unsafe: bool = False) -> list[tuple[Link, int]]:
@@ -196,7 +197,7 @@ class SharedFrontier(Frontier):
         """The URL has ended; that of a server that was withdrawn is another node's by now."""
         server = task.server
         self._in_hand.pop((task.block.number, task.index), None)
-        if self.servers.get(server.key) is server:
+        if self._is_here(server):
             super().finish(task)
             self._done += 1
             fingerprint = urls.fingerprint(task.url)
@@ -226,18 +227,7 @@ class SharedFrontier(Frontier):
             self._resident -= block.size - block.base
             if block.stored and block.number not in self._touched:
                 self._gone.append(block)
-        for number, (owner, block) in list(self._touched.items()):
-            if owner is server:
-                del self._touched[number]
-                self._grown.pop(number, None)
-                if block.stored:
-                    self._gone.append(block)
-        if self._waiting is not None:
-            self._waiting = {
-                fingerprint: place
-                for fingerprint, place in self._waiting.items()
-                if place.server is not server
-            }
+        self._has_lost = True
         return True
 
     def ended(self) -> dict[str, bytearray]:
@@ -266,12 +256,38 @@ class SharedFrontier(Frontier):
 
         The fingerprints are of the URLs that have ended here. Those that wait may end elsewhere.
         """
+        if self._has_lost:
+            self._forget_lost()
         changes = super().changes()
         changes.finished.extend(self._gone)
         self._gone = []
         ended_here = bytes(self._ended_here)
         self._ended_here.clear()
         return changes._replace(fingerprints=ended_here)
+
+    def _forget_lost(self) -> None:
+        """Forget what is noted of servers that are gone: once for all of them, as a node may lose thousands at once."""
+        for number, (server, block) in list(self._touched.items()):
+            if not self._is_here(server):
+                del self._touched[number]
+                self._grown.pop(number, None)
+                if block.stored:
+                    self._gone.append(block)
+        if self._waiting is not None:
+            self._waiting = {
+                fingerprint: place
+                for fingerprint, place in self._waiting.items()
+                if self._is_here(place.server)
+            }
+        self._has_lost = False
+
+    def _is_here(self, server: Server) -> bool:
+        return self.servers.get(server.key) is server
+
+    def _regrade(self, fingerprint: bytes, grade: int) -> None:
+        place = self._waiting.get(fingerprint) if self._waiting is not None else None
+        if place is not None and self._is_here(place.server):
+            super()._regrade(fingerprint, grade)
 
     def _is_new(self, fingerprint: bytes) -> bool:
         return self._recent is None or self._recent.add(fingerprint)

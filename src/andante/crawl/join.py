@@ -110,7 +110,7 @@ def _owners(path: Path | None) -> dict[str, str]:
 def differing(*configs: bytes) -> list[str]:
     """Return the names of the settings in which the configurations of two nodes differ."""
     one, other = (msgspec.json.decode(config, type=dict[str, Any]) for config in configs)
-    return [name for name in one if one[name] != other.get(name)]
+    return sorted(name for name in one.keys() | other if one.get(name) != other.get(name))
 
 
 def _config(settings: Settings) -> bytes:
