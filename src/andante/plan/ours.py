@@ -1,4 +1,4 @@
-"""Ours: the best of several packings, bettered by a search, first among all nodes and then among mixes of them that cost less."""
+"""Ours: the best of several packings, bettered by a search; then mixes of nodes that cost less, into which all is squeezed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import get_args
 from andante.plan.bound import Row, lower_bound, rows
 from andante.plan.matching import matched
 from andante.plan.model import Resources
-from andante.plan.packing import Fit, Kind, Measure, Packing, decreasing
+from andante.plan.packing import Bin, Fit, Kind, Measure, Packing, decreasing
 from andante.plan.search import Search
+from andante.plan.squeeze import squeeze
 
 Mix = tuple[int, ...]
 """Bins of each kind."""
@@ -23,10 +24,10 @@ RESTARTS = 2
 """Such searches; the best one counts."""
 
 MIXES = 12
-"""Mixes of nodes that are tried after them, at most."""
+"""Times that a mix of nodes is tried after them, at most."""
 
-STEPS_MIX = 500
-"""Steps of a search in one mix."""
+MOVES = 500
+"""Moves for each item, by which they are squeezed into a mix."""
 
 KINDS_FEW = 6
 
@@ -55,34 +56,59 @@ def searched(
     starts.sort(key=lambda each: each.rank(kinds))
     least = lower_bound(needs, kinds)
     best = starts[0]
-
-    def search(start: Packing, among: list[Kind], steps: int, enough: float = least) -> bool:
-        """Search; tell whether there is nothing left to better."""
-        nonlocal best
-        found = Search(needs, among, start, chance)
-        found.run(steps, enough=enough)
-        best = min(best, found.best, key=lambda each: each.rank(kinds))
-        return not best.waiting and best.cost(kinds) <= least + 1e-9
-
-    if is_large:
-        search(best, kinds, STEPS_MANY)
-        return best
-    for _ in range(RESTARTS):
-        if search(starts[0], kinds, STEPS):
+    for _ in range(1 if is_large else RESTARTS):
+        if _is_least(best, kinds, least):
             return best
+        search = Search(needs, kinds, starts[0], chance)
+        search.run(STEPS_MANY if is_large else STEPS, enough=least)
+        best = min(best, search.best, key=lambda each: each.rank(kinds))
+    if is_large or least == inf:  # then no mix holds all
+        return best
+    return _squeezed(needs, kinds, best, least, chance)
+
+
+def _is_least(best: Packing, kinds: list[Kind], least: float) -> bool:
+    return not best.waiting and best.cost(kinds) <= least + 1e-9
+
+
+def _squeezed(
+    needs: list[Resources],
+    kinds: list[Kind],
+    best: Packing,
+    least: float,
+    chance: Callable[[], float],
+) -> Packing:
+    """Return a packing into a mix that costs less, if there is one, and so on."""
     true = rows(needs, kinds)
     tried: set[Mix] = set()
-    while len(tried) < MIXES and (mix := _cheaper(best, kinds, true, tried)):
-        tried.add(mix)
-        among = [kind._replace(stock=count) for kind, count in zip(kinds, mix, strict=True)]
-        start = decreasing(needs, among, fit="best", measure="weighted")
-        if search(start, among, STEPS_MIX, enough=inf):
+    for _ in range(MIXES):
+        if _is_least(best, kinds, least):
             break
+        mix = _cheaper(best, kinds, true, tried)
+        if mix is None and tried:
+            tried.clear()  # all have been tried: again, by other chances
+            mix = _cheaper(best, kinds, true, tried)
+        if mix is None:
+            break
+        tried.add(mix)
+        bins = [at for at, count in enumerate(mix) for _ in range(count)]
+        where = squeeze(needs, [kinds[at].size for at in bins], chance, moves=MOVES * len(needs))
+        if where is not None:
+            best = _packing(bins, where)
     return best
 
 
+def _packing(bins: list[int], where: list[int]) -> Packing:
+    items: list[list[int]] = [[] for _ in bins]
+    for item, at in enumerate(where):
+        items[at].append(item)
+    return Packing(
+        [Bin(kind, tuple(each)) for kind, each in zip(bins, items, strict=True) if each], []
+    )
+
+
 def _cheaper(best: Packing, kinds: list[Kind], true: list[Row], tried: set[Mix]) -> Mix | None:
-    """Return a mix that costs less, and may hold all items: of those near by the one with most room.
+    """Return a mix that costs less, or as much as it likes where something waits, and may hold all items: of those near by the one with most room.
 
     Args:
         best: the mix is near that of this packing.
@@ -90,8 +116,8 @@ def _cheaper(best: Packing, kinds: list[Kind], true: list[Row], tried: set[Mix])
         true: rows of `bound`; by how much a mix has more than each row wants is its room.
         tried: mixes that are left out.
     """
-    cost = best.cost(kinds)
-    found, most = None, 1.0
+    cost = inf if best.waiting else best.cost(kinds)
+    found, most = None, 1.0 - 1e-9
     for mix in _near(best.used(len(kinds)), kinds):
         total = sum(kind.tariff.cost(count) for kind, count in zip(kinds, mix, strict=True))
         if total > cost - 1e-9 or mix in tried:
@@ -110,7 +136,9 @@ def _near(used: list[int], kinds: list[Kind]) -> Iterator[Mix]:
             mix = list(used)
             for at, count in zip(changed, more, strict=True):
                 mix[at] += count
-            if all(0 <= count <= kind.stock for count, kind in zip(mix, kinds, strict=True)):
+            if any(mix) and all(
+                0 <= count <= kind.stock for count, kind in zip(mix, kinds, strict=True)
+            ):
                 yield tuple(mix)
 
 
