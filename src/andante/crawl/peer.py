@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any
 
 import msgspec
@@ -312,14 +312,22 @@ class Peer:
         elif isinstance(part, Own | Ended) and not answer:
             self._handover.lose(part.server)
 
+    def _keep_to_plan(self, came: Collection[int]) -> None:
+        """Give nodes that have just come the servers that they are to have at first."""
+        if came and self._cluster.owners:
+            for key in list(self._frontier.servers):
+                planned = self._planned(key)
+                if planned is not None and planned in came:
+                    self._handover.give(key, planned)
+
     def _planned(self, server: str) -> int | None:
         """Return the other node that is to have a server at first, if it is there."""
-        name = self._cluster.owners.get(server)
-        others = (node for node in self._nodes.values() if node.epoch != self._epoch)
-        return next((node.epoch for node in others if node.name == name), None)
+        epoch = self._cluster.planned(server, self._nodes.values())
+        return None if epoch == self._epoch else epoch
 
     def _look_at(self, answer: Answer, now: float) -> None:
         """See who is there, who is not, and whether all is done."""
+        came = answer.nodes.keys() - self._nodes.keys()
         self._nodes = answer.nodes
         beats = {
             epoch: msgspec.msgpack.decode(node.beat, type=Beat)
@@ -343,6 +351,7 @@ class Peer:
             self._news = answer.news
             self._do("news", self._listen())
         if not self._is_over and not self._state.stopping and self._settled:
+            self._keep_to_plan(came)
             self._balance(answer.totals)
 
     def _do(self, what: object, work: Coroutine[Any, Any, None]) -> None:
