@@ -5,153 +5,37 @@ limits; without delay, Redis is behind a plain cable. All start from the same pa
 measured from the first page for so many seconds, or until it has so many pages, or all. Of Andante the pages are those in nginx's
 log; of scrapy-redis those whose links it has handed to Redis, as it fetches ahead of that. Redis itself counts what it is asked.
 
-Fails where nginx sends any status but 200, the link drops packets, or two of Andante's nodes are at one host at once.
+Crawlers are compared by their speeds, and by the time for as many pages as the slower one has, since what a page costs falls as a crawl goes on. Andante has a
+run more at each delay, on hosts that are slow, so that it is they which limit it and not this machine: what a delay costs shows in the middle of that.
+
+Fails where nginx sends any status but 200, the link drops packets or is not what was asked for, or two of Andante's nodes are at one host at once.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from bed.network import Network, Node, network
-from bed.site import Site, SiteServer, serve
-from services.process import Service, folder
-from services.redis import RedisServer, redis_server
-from services.zookeeper import ZooKeeper, zookeeper
+from cluster_crawlers import ANDANTE, TICK, TOOLS, Bed, Crawler, Progress, Tool, check_alive
 
-HERE = Path(__file__).parent
-PEERS = HERE / ".cache" / "venv" / "bin" / "python"
-TICK = os.sysconf("SC_CLK_TCK")
+from bed.network import goodput, network, round_trip
+from bed.site import Site, serve
+from services.process import folder
+from services.redis import redis_server
+from services.zookeeper import zookeeper
 
+SET_UP = 25.0
+"""Seconds that a run takes besides those that are measured, at most where nothing goes wrong."""
 
-@dataclass(frozen=True)
-class Bed:
-    """What a crawler runs in."""
-
-    network: Network
-    site: SiteServer
-    redis: RedisServer
-    zookeeper: ZooKeeper | None
-    seeds: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The pages that a crawl is done with."""
-
-    files: Sequence[Path]
-    """With a line for each."""
-    read: Callable[[], Iterable[tuple[float, str]]]
-    """Returns Unix times and URLs."""
-
-    def count(self) -> int:
-        """Count them, and those fetched again; quickly, so that nobody is disturbed."""
-        return sum(file.read_bytes().count(b"\n") for file in self.files if file.exists())
-
-    def times(self) -> list[float]:
-        """Return when each page was done with for the first time, by time."""
-        first: dict[str, float] = {}
-        for at, url in self.read():
-            first[url] = min(at, first.get(url, at))
-        return sorted(first.values())
-
-
-class Crawler(Service):
-    """A crawler's process on a node."""
-
-    def is_ready(self) -> bool:
-        return True
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it has; it is left to `Service` to reap it."""
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-    @property
-    def cpu(self) -> float:
-        """Seconds of processors that it has used."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(map(int, fields[11:15])) / TICK
-
-
-@dataclass(frozen=True)
-class Tool:
-    """A crawler to compare: `start` starts it on all nodes, with a folder for its files."""
-
-    name: str
-    start: Callable[[Bed, Path], tuple[list[Crawler], Progress]]
-    version: Callable[[], str]
-
-
-def start_andante(bed: Bed, own: Path, *, cluster: bool = True) -> tuple[list[Crawler], Progress]:
-    executable = Path(sys.executable).with_name("andante")
-    crawlers = []
-    for number, node in enumerate(bed.network.nodes if cluster else bed.network.nodes[:1]):
-        command = [executable, "crawl", *bed.seeds, "--job", own / f"job{number}", "--quiet"]
-        command += ["--rate", "max", "--scope", "any", "--allow-private"]
-        if cluster:
-            command += ["--cluster", bed.redis.url, "--node", f"node{number}"]
-        if cluster and bed.zookeeper:
-            command += ["--zookeeper", bed.zookeeper.hosts]
-        crawlers.append(started(node, own / f"node{number}", command))
-    return crawlers, Progress(
-        [bed.site.access_log], lambda: ((v.ended, v.url) for v in bed.site.log().visits)
-    )
-
-
-def start_scrapy_redis(bed: Bed, own: Path) -> tuple[list[Crawler], Progress]:
-    bed.redis.control.rpush("bench:start_urls", *bed.seeds)
-    done = [own / f"node{number}.tsv" for number in range(len(bed.network.nodes))]
-    script = HERE / "peers" / "scrapy_redis_spider.py"
-    crawlers = [
-        started(node, file.with_suffix(""), [PEERS, script, bed.redis.url, file])
-        for node, file in zip(bed.network.nodes, done, strict=True)
-    ]
-    return crawlers, Progress(done, lambda: (page for file in done for page in read(file)))
-
-
-def read(file: Path) -> list[tuple[float, str]]:
-    """Return times and URLs from a file of scrapy-redis's."""
-    lines = file.read_text().splitlines() if file.exists() else []
-    return [(float(at), url) for at, url in (line.split("\t") for line in lines)]
-
-
-def started(node: Node, own: Path, command: list[str | Path]) -> Crawler:
-    own.mkdir()
-    return Crawler(own, command, node).start()
-
-
-def installed(package: str) -> str:
-    code = f"from importlib.metadata import version; print(version({package!r}))"
-    return subprocess.run(
-        [PEERS, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.strip()
-
-
-ANDANTE = "Andante"
-TOOLS = [
-    Tool(ANDANTE, start_andante, lambda: version("andante")),
-    Tool(
-        "scrapy-redis",
-        start_scrapy_redis,
-        lambda: f"{installed('scrapy-redis')} on Scrapy {installed('scrapy')}",
-    ),
-    Tool(
-        "Andante alone",
-        lambda bed, own: start_andante(bed, own, cluster=False),
-        lambda: "one process without a cluster",
-    ),
-]
+ENOUGH = 500
+"""Pages for a time to be compared: fewer are had in a burst, from the seeds."""
 
 
 @dataclass(frozen=True)
@@ -189,9 +73,8 @@ def words(bed: Bed) -> Words:
 class Run:
     """What came of a crawl."""
 
-    pages: int
-    seconds: float
-    """From the first page to the last that counts."""
+    times: Sequence[float]
+    """When each page was done with, Unix time, in order."""
     said: Words
     cpu: float
     """Seconds of processors from the first page on, of all nodes."""
@@ -203,10 +86,31 @@ class Run:
     """Of Redis, bytes more than before."""
     twice: int
     """Pages fetched again."""
+    link: tuple[float, float]
+    """As measured before: the round trip to Redis, ms, and million bits a second."""
+
+    @property
+    def pages(self) -> int:
+        return len(self.times)
+
+    @property
+    def seconds(self) -> float:
+        """From the first page to the last that counts."""
+        return self.seconds_for(self.pages)
 
     @property
     def speed(self) -> float:
         return self.pages / self.seconds
+
+    @property
+    def steady(self) -> float:
+        """Pages a second of those in the middle: without the first fifth and the last."""
+        first, last = self.pages // 5, self.pages * 4 // 5
+        return (last - first) / (self.times[last] - self.times[first])
+
+    def seconds_for(self, pages: int) -> float:
+        """Return the time for the first pages."""
+        return self.times[pages - 1] - self.times[0]
 
 
 def busy() -> float:
@@ -232,10 +136,9 @@ class Course:
 
     def run(self, tool: Tool) -> Run:
         """Crawl once, with everything new."""
-        linked = self.milliseconds > 0
         with ExitStack() as stack:
             enter = stack.enter_context
-            net = enter(network(self.nodes, hosts=self.site.names, linked=linked))
+            net = enter(network(self.nodes, hosts=self.site.names, linked=self.milliseconds > 0))
             bed = Bed(
                 net,
                 enter(serve(self.site, net.web)),
@@ -243,8 +146,7 @@ class Course:
                 enter(zookeeper(place=net.store)) if self.has_zookeeper else None,
                 self.site.seeds(self.seeds),
             )
-            if net.link:
-                net.link.set(round_trip=self.milliseconds / 1000, rate=self.megabits * 1e6)
+            link = self._set_link(bed)
             memory = bed.redis.control.info("memory")["used_memory"]
             before = words(bed)
             question = words(bed) - before
@@ -260,10 +162,25 @@ class Course:
             nodes = sum(crawler.cpu for crawler in crawlers) - nodes
             machine = busy() - machine
             watched = time.monotonic() - began
+            stopped = time.time()
             for crawler in crawlers:
                 crawler.kill()
-            twice = self._check(bed, tool)
-        return Run(len(times), times[-1] - times[0], said, nodes, machine, watched, memory, twice)
+            twice = self._check(bed, tool, stopped)
+        return Run(times, said, nodes, machine, watched, memory, twice, link)
+
+    def _set_link(self, bed: Bed) -> tuple[float, float]:
+        """Delay and limit; return the round trip (ms) and the speed (Mbit/s) that are measured."""
+        link, node, store = bed.network.link, bed.network.nodes[0], bed.network.store
+        if link is None:
+            return 1000 * round_trip(node, store), float("inf")
+        link.set(round_trip=self.milliseconds / 1000, rate=self.megabits * 1e6)
+        for _ in range(3):  # others may have the processor
+            taken = 1000 * round_trip(node, store)
+            if abs(taken - self.milliseconds) <= 1.0:
+                break
+        else:
+            sys.exit(f"the link's round trip is {taken:.1f} ms, not {self.milliseconds:g}")
+        return taken, goodput(node, store, 1_000_000) / 1e6
 
     def _await_first_page(self, crawlers: list[Crawler], progress: Progress) -> None:
         give_up = time.monotonic() + 60.0
@@ -284,9 +201,16 @@ class Course:
         time.sleep(0.3)  # for the log to be written
         return [at for at in progress.times() if at <= end][: self.pages or None]
 
-    def _check(self, bed: Bed, tool: Tool) -> int:
-        """Stop where the figures are not to be trusted; return how many pages were fetched again."""
+    def _check(self, bed: Bed, tool: Tool, stopped: float) -> int:
+        """Stop where the figures are not to be trusted; return how many pages were fetched again.
+
+        Args:
+            bed: of the run.
+            tool: that ran.
+            stopped: Unix time when it was: requests under way then are cut off, of which nginx says 499.
+        """
         log = bed.site.finished_log()
+        log = replace(log, visits=[v for v in log.visits if v.status != 499 or v.ended < stopped])
         if set(log.statuses()) != {200}:
             sys.exit(f"{tool.name}: nginx has sent {dict(log.statuses())}")
         if bed.network.link and (dropped := bed.network.link.counters().dropped):
@@ -298,36 +222,28 @@ class Course:
         return log.repeated().total()
 
 
-def check_alive(crawlers: list[Crawler]) -> None:
-    """Stop where one has failed."""
-    for crawler in crawlers:
-        if crawler.has_ended:
-            ended = os.waitid(os.P_PID, crawler.pid, os.WEXITED | os.WNOWAIT)
-            if ended is not None and ended.si_status:
-                sys.exit(f"{crawler.printed}\nexit status {ended.si_status}")
+HEADER = """\
+| round trip ms | crawler | hosts answer | nodes | pages | s | pages/s, and range | in the middle | compared | Redis: round trips, commands a page | bytes a page in + out | on the link | Redis B a page | CPU ms a page | cores: nodes, machine | fetched again | link as measured: ms, Mbit/s |
+|--:|---|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|"""
 
 
-HEADER = """
-| round trip ms | crawler | nodes | pages | s | pages/s, and range | Andante's speed | Redis: round trips, commands a page | bytes a page in + out | on the link | Redis B a page | CPU ms a page | cores: nodes, machine | fetched again |
-|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
-
-
-def row(course: Course, tool: Tool, runs: list[Run], own: list[Run]) -> str:
+def row(course: Course, tool: Tool, runs: list[Run], compared: str) -> str:
     """Return a line of the table."""
 
     def middle(of: Callable[[Run], float]) -> float:
         return median(map(of, runs))
 
     speeds = [run.speed for run in runs]
-    compared = own and runs is not own
     cells = [
         f"{course.milliseconds:g}",
         tool.name,
+        ", ".join(f"{speed:g}/s" if speed else "all" for speed in course.site.speeds),
         f"{1 if tool.name.endswith('alone') else course.nodes}",
         f"{middle(lambda run: run.pages):,.0f}",
         f"{middle(lambda run: run.seconds):.1f}",
         f"{median(speeds):,.4g} ({min(speeds):,.4g}-{max(speeds):,.4g})",
-        f"x {median(run.speed for run in own) / median(speeds):.2f}" if compared else "",
+        f"{middle(lambda run: run.steady):,.4g}",
+        compared,
         f"{middle(lambda run: run.said.round_trips / run.pages):.3g}, {middle(lambda run: run.said.commands / run.pages):.3g}",
         f"{middle(lambda run: run.said.into / run.pages):,.0f} + {middle(lambda run: run.said.out / run.pages):,.0f}",
         f"{middle(lambda run: run.said.wire / run.pages):,.0f}",
@@ -335,8 +251,27 @@ def row(course: Course, tool: Tool, runs: list[Run], own: list[Run]) -> str:
         f"{middle(lambda run: 1000 * run.cpu / run.pages):.2f}",
         f"{middle(lambda run: run.cpu / run.watched):.2f}, {middle(lambda run: run.machine / run.watched):.2f}",
         f"{middle(lambda run: run.twice):,.0f}",
+        f"{middle(lambda run: run.link[0]):.2f}, {middle(lambda run: run.link[1]):.2f}",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def of_first(milliseconds: float, runs: list[Run], first: list[Run]) -> str:
+    """Compare the middle of runs with that of the runs at the first delay, which is given."""
+    ratio = median(run.steady for run in runs) / median(run.steady for run in first)
+    return f"{ratio:.3f} of that at {milliseconds:g} ms"
+
+
+def of_andante(runs: list[Run], own: list[Run]) -> str:
+    """Compare Andante with a crawler: by speed, and by the time for as many pages as the slowest run has, if these are more than the first burst."""
+    speed = median(run.speed for run in own) / median(run.speed for run in runs)
+    count = min(run.pages for run in (*runs, *own))
+    if count < ENOUGH:
+        return f"Andante x {speed:.2f}"
+    same = median(run.seconds_for(count) for run in runs) / median(
+        run.seconds_for(count) for run in own
+    )
+    return f"Andante x {speed:.2f}; first {count:,} pages x {same:.2f}"
 
 
 def arguments() -> argparse.Namespace:
@@ -372,47 +307,74 @@ def arguments() -> argparse.Namespace:
         metavar="N",
         help="requests a second that hosts answer, in turn; 0: all [0]",
     )
+    add(
+        "--steady",
+        type=float,
+        default=3,
+        metavar="N",
+        help="requests a second that hosts answer in a run more of Andante; 0: no such run [%(default)s]",
+    )
     add("--seeds", type=int, default=64, help="home pages to start from [%(default)s]")
     add("--without-zookeeper", action="store_true", help="Andante's members meet in Redis")
     add("--json", type=Path, help="write all runs there")
     return parser.parse_args()
 
 
+def races(given: argparse.Namespace, milliseconds: float) -> list[tuple[Course, Tool]]:
+    """Return what is to be run at one delay: Andante first, where it is among them."""
+    course = Course(
+        Site(hosts=given.hosts, speeds=given.speeds),
+        given.nodes,
+        milliseconds,
+        given.mbit,
+        given.seconds,
+        given.pages,
+        min(given.seeds, given.hosts),
+        not given.without_zookeeper,
+    )
+    found = [(course, tool) for tool in TOOLS if tool.name in given.crawlers]
+    if given.steady and found[0][1].name == ANDANTE:
+        slow = replace(course, site=replace(course.site, speeds=[given.steady]))
+        found.insert(1, (slow, found[0][1]))
+    return found
+
+
+def record(course: Course, tool: Tool, run: Run) -> dict[str, object]:
+    """Return what is to be known of a run later."""
+    figures = {"pages": run.pages, "seconds": run.seconds, "steady": run.steady}
+    rest = {name: value for name, value in vars(run).items() if name != "times"}
+    which = {"rtt": course.milliseconds, "crawler": tool.name, "speeds": course.site.speeds}
+    return which | figures | rest | {"said": vars(run.said)}
+
+
 def main() -> None:
     given = arguments()
-    tools = [tool for tool in TOOLS if tool.name in given.crawlers]
-    site = Site(hosts=given.hosts, speeds=given.speeds)
-    lines, records = [HEADER], []
+    records = []
+    first: list[list[Run]] = []
+    count = len(races(given, 0)) * len(given.rtt) * given.runs
+    print(f"at most {count * (given.seconds + SET_UP) / 60:.0f} minutes", file=sys.stderr)
+    print(HEADER, flush=True)
     for milliseconds in given.rtt:
-        course = Course(
-            site,
-            given.nodes,
-            milliseconds,
-            given.mbit,
-            given.seconds,
-            given.pages,
-            min(given.seeds, given.hosts),
-            not given.without_zookeeper,
-        )
-        results: dict[str, list[Run]] = {tool.name: [] for tool in tools}
+        todo = races(given, milliseconds)
+        results: list[list[Run]] = [[] for _ in todo]
         for _ in range(given.runs):
-            for tool in tools:
-                run = course.run(tool)
-                results[tool.name].append(run)
-                print(f"{milliseconds:g} ms: {tool.name} {run.speed:,.4g} pages/s", file=sys.stderr)
-                records.append(
-                    {"rtt": milliseconds, "crawler": tool.name, **vars(run), "said": vars(run.said)}
-                )
-        own = results.get(ANDANTE, [])
-        lines += [row(course, tool, results[tool.name], own) for tool in tools]
-    print(*lines, sep="\n")
+            for (course, tool), runs in zip(todo, results, strict=True):
+                runs.append(course.run(tool))
+                records.append(record(course, tool, runs[-1]))
+        first = first or results
+        for (course, tool), runs, at_first in zip(todo, results, first, strict=True):
+            is_compared = tool.name != ANDANTE and todo[0][1].name == ANDANTE
+            compared = (
+                of_andante(runs, results[0])
+                if is_compared
+                else of_first(given.rtt[0], runs, at_first)
+            )
+            print(row(course, tool, runs, compared), flush=True)
     if given.json:
         given.json.write_text(json.dumps(records, indent=1))
-    print(
-        "\n"
-        + "; ".join(f"{tool.name} {tool.version()}" for tool in tools)
-        + f"; medians of {given.runs}."
-    )
+    tools = {tool.name: tool for _, tool in races(given, 0)}
+    versions = "; ".join(f"{name} {tool.version()}" for name, tool in tools.items())
+    print(f"\n{versions}; medians of {given.runs}.")
 
 
 if __name__ == "__main__":

@@ -78,12 +78,13 @@ def test_simulate():
 
 
 def test_cluster():
-    """One process, which Redis and ZooKeeper only stand by; what peers need is installed by make cluster-bench."""
-    only = ("--crawlers", "Andante alone", "--rtt", 10, "--hosts", 3, "--seeds", 1, "--nodes", 1)
+    """Andante alone on fast hosts and on slow ones, cut off with requests under way; what peers need is installed by make cluster-bench."""
+    only = ("--crawlers", "Andante", "--rtt", 10, "--hosts", 20, "--pages", 1_000, "--steady", 30)
     rows = [line.split("|") for line in run("cluster.py", *only) if line.startswith("| 10 |")]
-    assert [row[2].strip() for row in rows] == ["Andante alone"]
-    assert int(rows[0][4]) == 600
-    assert rows[0][8].strip() == "0, 0"
+    assert [row[2].strip() for row in rows] == ["Andante", "Andante"]
+    assert [row[3].strip() for row in rows] == ["all", "30/s"]
+    assert [int(row[5].replace(",", "")) for row in rows] == [1_000, 1_000]
+    assert all(float(row[-2].split(",")[0]) == pytest.approx(10, abs=1) for row in rows)
 
 
 def test_plan():

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
+from andante.cluster.exchange import Links
+from andante.cluster.outbox import decode
+from andante.cluster.redis import inspect
+from andante.frontier.seen import WIDTH
+from andante.store.job import JOURNAL
 from bed.network import Network, network
 from bed.site import Site, SiteServer, serve
 from services.process import HERE, Place, Service, folder, wait_until
@@ -25,8 +32,11 @@ from services.zookeeper import ZooKeeper, zookeeper
 BLOCK = 1_000
 """Links in a block: so many pages may be fetched again for a node that has died, besides what it had in flight."""
 
+CRAWL = "crew"
+"""Name of the crawl of a `Crew`."""
+
 CONNECTIONS = 64
-"""Of a node of a `Crew`."""
+"""Of a node of a `Crew`, unless others are given."""
 
 HEARTBEAT = 0.5
 """Seconds."""
@@ -97,9 +107,24 @@ class Crawler(Service):
 
     @property
     def memory(self) -> int:
-        """Bytes that it has now."""
-        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        """Bytes that it has had at most."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        (line,) = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+        return int(line.split()[1]) * 1024
+
+    @property
+    def unheard(self) -> int:
+        """Links that its job keeps as the store has not heard of them."""
+        with closing(sqlite3.connect(f"file:{self.folder}/job/{JOURNAL}?mode=ro", uri=True)) as job:
+            parts = [decode(part) for (part,) in job.execute("SELECT part FROM outbox")]
+        return sum(len(p.fingerprints) // WIDTH for p in parts if isinstance(p, Links))
+
+    def halt(self, seconds: float) -> None:
+        """Let it do nothing for a while."""
+        with suppress(ProcessLookupError):  # it has ended
+            os.kill(self.pid, signal.SIGSTOP)
+            time.sleep(seconds)
+            os.kill(self.pid, signal.SIGCONT)
 
 
 class Crew:
@@ -112,6 +137,7 @@ class Crew:
         zookeeper: judges who is alive; None: Redis does.
         own: folder for their files.
         flags: of all of them.
+        connections: of each of them.
     """
 
     def __init__(
@@ -122,21 +148,27 @@ class Crew:
         zookeeper: ZooKeeper | None,
         own: Path,
         flags: Sequence[object],
+        connections: Sequence[int],
     ) -> None:
         self.network = network
         self.site = site
         self.redis = redis
         self.zookeeper = zookeeper
         self.nodes = [
-            Crawler(own / f"n{number}", self._command(f"n{number}", flags), place)
-            for number, place in enumerate(network.nodes)
+            Crawler(
+                own / f"n{number}",
+                self._command(f"n{number}", ["--connections", limit, *flags]),
+                place,
+            )
+            for number, (place, limit) in enumerate(zip(network.nodes, connections, strict=True))
         ]
 
     def _command(self, name: str, flags: Sequence[object]) -> list[str]:
         command = [sys.executable, "-m", "andante", "crawl", *self.site.site.seeds(10)]
-        command += ["--cluster", self.redis.url, "--node", name, "--job", "job", "--json-log"]
+        command += ["--cluster", self.redis.url, "--crawl-name", CRAWL, "--node", name]
+        command += ["--job", "job", "--json-log"]
         command += ["--output", "pages.jsonl", "--scope", "any", "--allow-private"]
-        command += ["--connections", str(CONNECTIONS), "--heartbeat", f"{HEARTBEAT}s"]
+        command += ["--heartbeat", f"{HEARTBEAT}s"]
         if self.zookeeper:
             command += ["--zookeeper", self.zookeeper.hosts]
         return [*command, *map(str, flags)]
@@ -154,6 +186,13 @@ class Crew:
         """Count the requests at the site so far, roughly."""
         log = self.site.access_log
         return log.read_bytes().count(b"\n") if log.exists() else 0
+
+    def waiting(self) -> Counter[str]:
+        """Return how many URLs wait for each node, by name, as Redis has it."""
+        found = asyncio.run(inspect(f"unix://{self.redis.folder}/socket", CRAWL))
+        return Counter(
+            {node.name: found.waiting.get(epoch, 0) for epoch, node in found.nodes.items()}
+        )
 
     def wait_for_pages(self, count: int) -> None:
         """Wait until so many pages have been asked for."""
@@ -216,6 +255,7 @@ def crew(
     site: Site,
     *flags: object,
     nodes: int = 3,
+    connections: Sequence[int] = (),
     lease: str = "3s",
     has_zookeeper: bool = False,
     linked: bool = False,
@@ -227,6 +267,7 @@ def crew(
         site: to crawl.
         flags: of all nodes.
         nodes: how many.
+        connections: of each node, where that is not `CONNECTIONS`.
         lease: of the nodes.
         has_zookeeper: who judges.
         linked: there is a link to the store that can be cut.
@@ -242,6 +283,7 @@ def crew(
             enter(zookeeper(place=net.store)) if has_zookeeper else None,
             enter(folder()),
             ["--lease", lease, *flags],
+            connections or [CONNECTIONS] * nodes,
         )
         stack.callback(made.close)
         yield made

@@ -9,21 +9,34 @@ from __future__ import annotations
 import random
 import shutil
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from andante.flow.pace import CREDIT
-from bed.crew import HEARTBEAT, Crawler, Crew, crew
-from bed.site import Site
+from bed.crew import CONNECTIONS, HEARTBEAT, Crawler, Crew, crew
+from bed.site import LINKS, Site
 from services.process import wait_until
+from services.redis import redis_server
 
 LEASE = 3.0
-"""Seconds."""
+"""Seconds; of a session, too, and who was away from ZooKeeper for one is looked for as long again."""
 
-POLITE = 0.9
-"""Share of the pause between two requests that is looked for: a request that was late does not put off the next."""
+MEMORY = 150 << 20
+"""Bytes that a node takes at most while it cannot be heard: it begins with 60 MiB."""
+
+JITTER = 0.05
+"""Seconds by which a request may reach the server later than the next one does, where other work holds the processor."""
+
+HALT = 0.5
+"""Seconds that a node hangs, and then runs, to be half as fast: longer than a page takes, or it would wait for the answers meanwhile."""
+
+STEADY = 30.0
+"""Seconds that a crawl takes at least to be judged by its steady state: in a shorter one there is none."""
+
+LEVEL = 0.1
+"""Share of a crawl's time within which all its nodes are done."""
 
 
 class Size(NamedTuple):
@@ -54,10 +67,12 @@ SMALL = Size(hosts=24, pages=40, rate=5, outage=7)
 LARGE = Size(hosts=50, pages=200, rate=6, outage=30)
 
 
-def begun(nodes: Crew, size: Size, chance: random.Random, latest: float = 0.6) -> None:
-    """Start all, and wait for a random moment."""
+def begun(
+    nodes: Crew, size: Size, chance: random.Random, latest: float = 0.6, earliest: float = 0.02
+) -> None:
+    """Start all, and wait for a random moment, by the share of the pages that were asked for."""
     nodes.start()
-    nodes.wait_for_pages(int(chance.uniform(0.02, latest) * size.all) + 1)
+    nodes.wait_for_pages(int(chance.uniform(earliest, latest) * size.all) + 1)
 
 
 def ended(nodes: Crew, size: Size, *gone: Crawler, failures: int = 0) -> str:
@@ -100,7 +115,7 @@ def paused(seed: int, size: Size, *, has_zookeeper: bool = False) -> str:
             time.sleep(0.4)  # the commit is over, and the next one is not there yet
         node.pause()
         asleep = {page.final_url for page in node.written()}
-        time.sleep(size.outage)
+        time.sleep(size.outage + (LEASE if has_zookeeper else 0.0))
         awake = time.time()
         node.resume()
         told = ended(nodes, size, failures=1)
@@ -115,43 +130,64 @@ def paused(seed: int, size: Size, *, has_zookeeper: bool = False) -> str:
         return f"hung after {len(asleep)} of its pages: {told}"
 
 
-def without_redis(seed: int, size: Size, *, how: str, has_zookeeper: bool = False) -> str:
-    """Redis is gone for a while: killed and started again with its data, or cut off, or full."""
+def without_redis(
+    seed: int, size: Size, *, how: str, has_zookeeper: bool = False, room: int = 0
+) -> str:
+    """Redis is gone for a while: killed and started again with its data, or hung, or cut off, or full. Where nodes have room for few links only, they wait for it."""
     chance = random.Random(seed)
-    options = {"appendonly": True, "appendfsync": "always"} if how == "killed" else {}
-    lease = f"{LEASE if has_zookeeper else size.outage + 3}s"
+    options: dict[str, Any] = (
+        {"appendonly": True, "appendfsync": "always"} if how == "killed" else {}
+    )
+    lease = f"{LEASE if has_zookeeper else size.outage * 1.2 + 1}s"
+    bound = ("--max-unheard", room, "--recent", 0) if room else ()
     with crew(
         size.site,
         *size.flags,
+        *bound,
         lease=lease,
         has_zookeeper=has_zookeeper,
         linked=how == "cut",
         **options,
     ) as nodes:
-        begun(nodes, size, chance, 0.4)
+        begun(nodes, size, chance, 0.4, earliest=0.2)
         before = nodes.pages()
-        if how == "killed":
-            nodes.redis.kill()
-        elif how == "cut":
-            assert nodes.network.link is not None
-            nodes.network.link.cut()
-        else:
-            nodes.redis.control.config_set("maxmemory", 1)
+        take, give_back = _ways(nodes)[how]
+        take()
         time.sleep(size.outage)
         meanwhile = nodes.pages() - before
+        unheard = [node.unheard for node in nodes.nodes]
         most = max(node.memory for node in nodes.nodes)
-        if how == "killed":
-            nodes.redis.start()
-        elif how == "cut":
-            assert nodes.network.link is not None
-            nodes.network.link.heal()
-        else:
-            nodes.redis.control.config_set("maxmemory", 0)
+        give_back()
         told = ended(nodes, size)
         check_nobody_is_buried(nodes)
-        assert meanwhile, "nothing was fetched meanwhile"
         assert all(node.events("cluster.trouble") for node in nodes.nodes), "nothing was said of it"
-        return f"{meanwhile} pages meanwhile, {most >> 20} MiB, {told}"
+        assert most < MEMORY, f"a node has had {most >> 20} MiB"
+        if room:
+            assert max(unheard) < room + CONNECTIONS * LINKS, f"{unheard} links unheard"
+            assert max(unheard) >= room, f"{unheard} links unheard: nothing was held back"
+        else:
+            check_it_went_on(meanwhile, before, size)
+        return f"{meanwhile} pages meanwhile, {unheard} links unheard, {most >> 20} MiB, {told}"
+
+
+def _ways(nodes: Crew) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
+    """Return how Redis is taken away, and given back."""
+    redis, link = nodes.redis, nodes.network.link
+    ways: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+        "killed": (redis.kill, redis.start),
+        "hung": (redis.pause, redis.resume),
+        "full": (
+            lambda: redis.control.config_set("maxmemory", 1),
+            lambda: redis.control.config_set("maxmemory", 0),
+        ),
+    }
+    return ways if link is None else ways | {"cut": (link.cut, link.heal)}
+
+
+def check_it_went_on(meanwhile: int, before: int, size: Size) -> None:
+    """Check that pages were fetched in an outage at half the speed at least, as long as there were any: all were known when a fifth was fetched."""
+    least = min(size.rate * size.hosts * size.outage, size.all - before) / 2
+    assert meanwhile >= least, f"{meanwhile} pages meanwhile, after {before}"
 
 
 def missed_loss(seed: int, size: Size) -> str:
@@ -178,15 +214,25 @@ def check_nobody_is_buried(nodes: Crew) -> None:
 
 
 def redis_lost(seed: int, size: Size, *, how: str, has_zookeeper: bool = False) -> str:
-    """Redis loses all its data, or the last of them: all goes on, and it is told what the nodes hold."""
+    """Redis loses all its data, or the last of them, as a replica takes over that has not heard them: all goes on, and it is told what the nodes hold."""
     chance = random.Random(seed)
-    with crew(size.site, *size.flags, lease=f"{LEASE}s", has_zookeeper=has_zookeeper) as nodes:
+    with (
+        ExitStack() as replicas,
+        crew(size.site, *size.flags, lease=f"{LEASE}s", has_zookeeper=has_zookeeper) as nodes,
+    ):
         begun(nodes, size, chance, 0.5)
         at = nodes.pages()
         if how == "flushed":
             nodes.redis.control.flushall()
-        else:
+        elif how == "empty":
             nodes.redis.restart(empty=True)
+        else:
+            replica = replicas.enter_context(redis_server(place=nodes.redis.place))
+            replica.follow(nodes.redis)
+            replica.control.execute_command("REPLICAOF NO ONE")
+            time.sleep(2 * HEARTBEAT)  # what is said now it does not hear
+            nodes.redis.kill()
+            replica.take_over(nodes.redis)
         nodes.finish()
         again = nodes.check_nothing_is_lost(3)
         assert any(node.events("cluster.lost") for node in nodes.nodes), "nobody has said so"
@@ -199,7 +245,7 @@ def without_zookeeper(seed: int, size: Size, *, loses: bool) -> str:
     chance = random.Random(seed)
     with crew(size.site, *size.flags, lease=f"{LEASE}s", has_zookeeper=True) as nodes:
         assert nodes.zookeeper is not None
-        begun(nodes, size, chance, 0.4)
+        begun(nodes, size, chance, 0.4, earliest=0.2)
         before = nodes.pages()
         nodes.zookeeper.kill()
         time.sleep(size.outage)
@@ -209,7 +255,7 @@ def without_zookeeper(seed: int, size: Size, *, loses: bool) -> str:
         nodes.zookeeper.start()
         told = ended(nodes, size)
         check_nobody_is_buried(nodes)
-        assert meanwhile, "nothing was fetched meanwhile"
+        check_it_went_on(meanwhile, before, size)
         return f"{meanwhile} pages meanwhile, {told}"
 
 
@@ -224,7 +270,7 @@ def cut_off(seed: int, size: Size, *, has_zookeeper: bool = False) -> str:
         node = chance.choice(nodes.nodes)
         began = time.time()
         nodes.network.link.cut(node.place)  # type: ignore[arg-type]
-        time.sleep(size.outage)
+        time.sleep(size.outage + (LEASE if has_zookeeper else 0.0))
         healed = time.time()
         nodes.network.link.heal()
         told = ended(nodes, size, failures=1)
@@ -275,7 +321,9 @@ def polite(seed: int, size: Size) -> str:
         assert leaves.wait(15.0) == 130
         nodes.finish(leaves, dies)
         again = nodes.check_nothing_is_lost(2)
-        nodes.check_manners("address", interval / 2 - 0.02)
+        nodes.check_manners("address", interval / 2 - JITTER)
+        between = nodes.site.log().least_gap("address", handed_over=True)
+        assert between >= interval - JITTER, f"{between} s from one node's request to another's"
         visits: dict[str, list[float]] = {}
         for visit in nodes.site.finished_log().visits:
             visits.setdefault(visit.address, []).append(visit.began)
@@ -286,11 +334,14 @@ def polite(seed: int, size: Size) -> str:
         )
         # What is late is made up for by half the interval, for as long as a pace gives credit.
         assert most <= (20.0 + CREDIT) / interval + 1, f"{most} requests to one address in 20 s"
-        return f"at most {most} requests to an address in 20 s, {again} fetched again"
+        return f"at most {most} requests to an address in 20 s, {between:.2f} s or more between two nodes' there, {again} fetched again"
 
 
 def joined(seed: int, size: Size) -> str:
-    """A third node joins, and has its share ten heart-beats later; no server moves before, nor after that until the end is near."""
+    """A third node joins, and has its share of all that waits ten heart-beats later; no server moves after that until the end is near.
+
+    Its share of the pages is not looked for: hosts hold the speed, and it is given few that have much left.
+    """
     chance = random.Random(seed)
     with crew(size.site, *size.flags, lease="60s") as nodes:
         late = chance.randrange(3)
@@ -299,20 +350,44 @@ def joined(seed: int, size: Size) -> str:
         nodes.start(late)
         wait_until(lambda: nodes.nodes[late].events("crawl.started"))
         entered = time.time()
+        time.sleep(10 * HEARTBEAT)
+        waiting = nodes.waiting()
         told = ended(nodes, size)
-        visits = nodes.site.log().visits
-        beats = 10 * HEARTBEAT
-        last = visits[-1].began
-        shared = [v for v in visits if entered + beats < v.began < (entered + beats + last) / 2]
-        clients = Counter(visit.client for visit in shared)
-        share = clients[nodes.nodes[late].place.address] / max(len(shared), 1)
-        steady = {}
-        moves = 0
-        for visit in shared:
-            moves += steady.get(visit.host, visit.client) != visit.client
-            steady[visit.host] = visit.client
-        assert share > 0.8 / 3, f"its share is {share:.0%}, of {len(shared)} pages"
-        return f"share {share:.0%}, {moves} servers moved in {len(shared)} pages after that; {told}"
+        log = nodes.site.log()
+        since = entered + 10 * HEARTBEAT - log.visits[0].began
+        shared = log.window(since, (since + log.seconds) / 2)
+        share = waiting[nodes.nodes[late].name] / max(waiting.total(), 1)
+        assert share > 0.8 / 3, f"its share is {share:.0%}: {waiting}"
+        moves = shared.moves()
+        assert not moves or log.seconds < STEADY, f"{moves} servers moved after that"
+        return f"share {share:.0%} of {waiting.total()} URLs, {moves} servers moved in {len(shared.visits)} pages after that; {told}"
+
+
+def unequal(seed: int, size: Size, *, halts: bool = False) -> str:
+    """Nodes of unequal speed, as they have fewer connections or hang half of the time, are done at one time; once they have their shares no server moves.
+
+    Hosts are slow to answer, so connections are what limits a node.
+    """
+    chance = random.Random(seed)
+    site = Site(hosts=4 * size.hosts, pages=max(size.pages // 4, 20), speeds=(size.rate,))
+    connections = [size.hosts // 4] * 3 if halts else [size.hosts // n for n in (3, 5, 10)]
+    chance.shuffle(connections)
+    with crew(site, "--rate", "max", connections=connections, lease=f"{LEASE}s") as nodes:
+        nodes.start()
+        slow = chance.choice(nodes.nodes)
+        while halts and slow.status is None:
+            slow.halt(HALT)
+            time.sleep(HALT)
+        told = ended(nodes, size)
+        log = nodes.site.log()
+        first = min(map(log.last, map(nodes.client, nodes.nodes)))
+        apart = 1 - first / log.seconds
+        moves = log.window(log.seconds / 3, log.seconds * 2 / 3).moves()
+        what = f"{connections} connections, {log.seconds:.0f} s, done within {apart:.1%} of them, {moves} servers moved in the middle; {told}"
+        if log.seconds >= STEADY:
+            assert apart <= LEVEL, what
+            assert not moves or halts, what
+        return what
 
 
 def all_killed(seed: int, size: Size) -> str:
@@ -334,17 +409,26 @@ FAILURES: dict[str, Callable[[int, Size], str]] = {
     "interrupted": interrupted,
     "polite": polite,
     "joined": joined,
+    "unequal": unequal,
+    "unequal, halting": lambda seed, size: unequal(seed, size, halts=True),
     "Redis killed": lambda seed, size: without_redis(seed, size, how="killed"),
     "Redis killed, ZooKeeper": lambda seed, size: without_redis(
         seed, size, how="killed", has_zookeeper=True
     ),
     "Redis cut off": lambda seed, size: without_redis(seed, size, how="cut"),
+    "Redis hung, ZooKeeper": lambda seed, size: without_redis(
+        seed, size, how="hung", has_zookeeper=True
+    ),
+    "Redis cut off, little room": lambda seed, size: without_redis(
+        seed, size, how="cut", room=size.all // 2
+    ),
     "Redis full": lambda seed, size: without_redis(seed, size, how="full", has_zookeeper=True),
     "Redis flushed": lambda seed, size: redis_lost(seed, size, how="flushed"),
     "Redis empty": lambda seed, size: redis_lost(seed, size, how="empty"),
     "Redis empty, ZooKeeper": lambda seed, size: redis_lost(
         seed, size, how="empty", has_zookeeper=True
     ),
+    "Redis failed over": lambda seed, size: redis_lost(seed, size, how="failed over"),
     "Redis flushed, one hung": missed_loss,
     "ZooKeeper killed": lambda seed, size: without_zookeeper(seed, size, loses=False),
     "ZooKeeper empty": lambda seed, size: without_zookeeper(seed, size, loses=True),

@@ -86,6 +86,15 @@ class AccessLog:
         first = self.visits[0].began
         return AccessLog([v for v in self.visits if start <= v.ended - first < end])
 
+    @property
+    def seconds(self) -> float:
+        """From the beginning of the first visit to the end of the last."""
+        return max(visit.ended for visit in self.visits) - self.visits[0].began
+
+    def last(self, client: str) -> float:
+        """Return when the last visit of a client ended, seconds from the beginning of the first of all."""
+        return max(v.ended for v in self.visits if v.client == client) - self.visits[0].began
+
     def stays(self, of: str = "host") -> list[Stay]:
         """Return what came on each connection to a host, or ``address``, by the time it began."""
         groups: defaultdict[tuple[str, str, int], list[Visit]] = defaultdict(list)
@@ -126,13 +135,19 @@ class AccessLog:
             most = max([most, *accumulate(step for _, step in sorted(steps))])
         return most
 
-    def least_gap(self, of: str = "host") -> float:
-        """Return the least time from the beginning of a visit to that of the next to the same host, or ``address``; seconds."""
+    def least_gap(self, of: str = "host", *, handed_over: bool = False) -> float:
+        """Return the least time from the beginning of a visit to that of the next to the same host, or ``address``; seconds.
+
+        Args:
+            of: what is visited.
+            handed_over: look only where the two come from different clients.
+        """
         return min(
             (
                 later.began - visit.began
                 for visits in self._by(of)
                 for visit, later in pairwise(visits)
+                if not handed_over or visit.client != later.client
             ),
             default=float("inf"),
         )

@@ -20,6 +20,8 @@ def test_what_a_log_says():
     assert log.repeated() == {"http://b/": 2}
     assert log.by_client() == {"n1": 4, "n2": 2}
     assert log.moves() == 3
+    assert round(log.seconds, 3) == 0.5
+    assert [round(log.last(client), 3) for client in ("n1", "n2")] == [0.5, 0.3]
 
 
 def test_two_clients_at_once():
@@ -47,6 +49,7 @@ def test_gaps_pauses_and_windows():
     log = read(LOG.splitlines(keepends=True))
     assert round(log.least_gap(), 3) == 0.0  # b: both at 100.200
     assert round(log.window(0.25).least_gap(), 3) == 0.2
+    assert round(log.window(0.0, 0.15).least_gap(handed_over=True), 3) == 0.02
     assert round(log.least_pause(), 3) == -0.01
     assert round(log.window(0.0, 0.055).least_pause("address"), 3) == 0.02
     assert len(log.window(0.1, 0.35).visits) == 2

@@ -190,7 +190,12 @@ def test_a_cluster_is_tried_and_told(capsys):
     assert main(["simulate", "--cluster", "--seed", "30", "--seeds", "2", "--nodes", "2"]) == 0
     printed = capsys.readouterr().out
     assert "seed 30: 2 nodes " in printed
-    assert printed.count("  right: one node a server, pauses kept, nothing lost, ") == 2
+    assert (
+        printed.count(
+            "  right: one node a server and IP address, pauses and rates kept, nothing lost, "
+        )
+        == 2
+    )
     assert printed.endswith("2 seeds, none failed\n")
 
 

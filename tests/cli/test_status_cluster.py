@@ -1,40 +1,13 @@
-import asyncio
 import json
 import time
 
-import msgspec
 import pytest
 
 from andante.cli import main
-from andante.cluster.balance import Load
-from andante.cluster.exchange import Ended, Give
-from andante.cluster.redis import RedisStore
-from andante.crawl.pulse import Beat
+from andante.cluster.exchange import Ended
 from services.redis import redis_server
-from support.cluster import Member, fingerprints, links
-
-
-def beat(pages=0, lease=45.0, **load):
-    return msgspec.msgpack.encode(Beat(Load(0, **load), pages, lease=lease, unheard=7))
-
-
-def crawl(url, what, *, name="test", **options):
-    """Let nodes do something on a crawl: ``what`` is given a function that makes a node join."""
-
-    async def act():
-        stores = []
-
-        async def join(node, **how):
-            stores.append(RedisStore(url, name, **options))
-            return await Member(stores[-1]).join(node, **how)
-
-        try:
-            await what(join)
-        finally:
-            for store in stores:
-                await store.close()
-
-    asyncio.run(act())
+from support.cluster import fingerprints, links
+from support.crawls import beat, crawl, two_nodes
 
 
 def status(capsys, *arguments):
@@ -43,20 +16,6 @@ def status(capsys, *arguments):
     told = json.loads(capsys.readouterr().out)
     assert main(["status", *arguments]) == 0
     return told, capsys.readouterr().out
-
-
-async def two_nodes(join):
-    """One has two servers, an IP address, and three URLs; one nothing; a server with a URL is in the pool."""
-    a, b = await join("a"), await join("b")
-    await a.report(
-        links("http://x.example", 1, 2),
-        links("http://y.example", 3),
-        links("ip 192.0.2.1"),
-        links("http://z.example", 4),
-        Give("http://z.example"),
-        beat=beat(1_234, throughput=12.3),
-    )
-    await b.report(beat=beat())
 
 
 def test_nodes_servers_and_totals(redis, capsys):

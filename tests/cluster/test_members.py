@@ -109,6 +109,19 @@ def test_who_enters_is_present_for_all_until_it_leaves(world):
     world.run(main())
 
 
+def test_who_enters_anew_is_not_present_as_before(world):
+    async def main():
+        one = await world.join()
+        for epoch in (1, 2, 3):
+            await one.enter(epoch, "one")
+            assert await one.present() == {epoch}
+        await one.leave()
+        assert await one.present() == frozenset()
+        await one.close()
+
+    world.run(main())
+
+
 def test_it_says_how_long_it_waits(world):
     async def main():
         members = await world.join(ttl=7.0)

@@ -44,6 +44,13 @@ def test_it_is_behind_while_more_waits_than_a_report_takes():
     assert not outbox.is_behind
 
 
+def test_what_is_kept_of_servers_counts_by_its_size():
+    outbox = Outbox(10)
+    for _ in range(5):
+        outbox.say(Keep("http://x.example", bytes(500)))
+    assert [len(said(outbox)) for _ in range(4)] == [2, 2, 1, 0]
+
+
 def test_what_was_heard_goes_first_and_takes_no_room():
     outbox = Outbox(1)
     found(outbox, 3)
@@ -79,6 +86,29 @@ def test_a_store_that_has_lost_its_data_is_told_again_what_it_has_heard():
     assert said(outbox) == [first]
     outbox.recall()
     assert said(outbox) == [first], "it was heard anew, and may be lost anew"
+
+
+def test_a_claim_goes_with_its_log():
+    outbox = Outbox(1)
+    claims = [
+        [Own(server), Rewrite(server, [(bytes(WIDTH), b"packed")])]
+        for server in ("http://a.example", "http://b.example")
+    ]
+    for claim in claims:
+        for part in claim:
+            outbox.say_first(part)
+    outbox.say_first(Known(bytes(WIDTH)))
+    assert [said(outbox), outbox.is_claiming] == [claims[0], True]
+    assert [said(outbox), outbox.is_claiming, outbox.is_telling] == [claims[1], False, True]
+    said(outbox)
+    assert not outbox.is_telling
+
+
+def test_what_is_not_to_be_told_any_more_is_not_waited_for():
+    outbox = Outbox()
+    outbox.say_first(Own("http://a.example"))
+    outbox.drop(Own)
+    assert not outbox.is_telling
 
 
 def test_claims_are_not_said_again():

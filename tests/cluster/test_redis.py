@@ -6,17 +6,20 @@ import time
 from contextlib import suppress
 
 import pytest
+from redis.exceptions import ResponseError
 
 from andante.cluster.exchange import (
     ClusterError,
     Ended,
+    Give,
+    Heard,
     Keep,
     LostError,
     Report,
     Take,
     UnreachableError,
 )
-from andante.cluster.redis import RedisStore, bloom, crawls, inspect, remove
+from andante.cluster.redis import RedisStore, bloom, client, crawls, inspect, remove
 from services.redis import redis_server
 from support.cluster import Member, fingerprints, links, on_redis
 
@@ -101,8 +104,19 @@ def test_one_that_drops_keys():
 
 def test_too_old(redis, monkeypatch):
     monkeypatch.setattr("andante.cluster.redis.client.VERSION_MIN", (99, 1))
-    with pytest.raises(ClusterError, match=r"is 7\.[\d.]+; 99.1 or newer is needed"):
+    with pytest.raises(ClusterError, match=r"is [\d.]+; 99.1 or newer is needed"):
         joining(redis.url)
+
+
+def test_valkey_says_in_words_of_its_own_that_it_is_a_cluster(masters, monkeypatch):
+    ask = client.Redis.info
+
+    async def info(self, *sections):
+        told = await ask(self, *sections)
+        return {name.replace("redis_mode", "server_mode"): told[name] for name in told}
+
+    monkeypatch.setattr(client.Redis, "info", info)
+    assert joining(masters.url).epoch == 1
 
 
 def test_a_cluster_has_one_database(masters):
@@ -210,6 +224,50 @@ def test_restart_from_an_old_copy():
         on(server, main)
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_replica_takes_over(lost):
+    """If it has not heard the last, that is found, as after an old copy."""
+    with redis_server() as server, redis_server() as replica:
+
+        async def main(a, b):
+            await a.report(links(A, 1))
+            replica.follow(server)
+            if lost:
+                replica.control.execute_command("REPLICAOF NO ONE")
+                await a.report(links(A, 2))
+            server.kill()
+            replica.take_over(server)
+            if lost:
+                await finds_loss(a, links(A, 3))
+                await a.join("a", again=True)
+                assert not a.joined.settled
+            else:
+                with suppress(UnreachableError):
+                    await a.report(links(A, 3))
+                assert (await a.again()).totals.waiting == 2
+
+        on(server, main)
+
+
+def test_a_master_that_becomes_a_replica():
+    """It takes nothing more, and closes no connection; who is sent on meets the new master at the old address."""
+    with redis_server() as server, redis_server() as replica:
+
+        async def main(a, b):
+            await a.report(links(A, 1))
+            replica.follow(server)
+            port, server.port = server.port, replica.port
+            replica.control.execute_command("REPLICAOF NO ONE")
+            server.control.execute_command("REPLICAOF", replica.place.address, server.port)
+            with pytest.raises(UnreachableError):
+                await a.report(links(A, 2))
+            server.control.config_set("port", server.place.free_port())
+            replica.control.config_set("port", port)
+            assert (await a.again()).totals.waiting == 2
+
+        on(server, main)
+
+
 @pytest.mark.parametrize("lost", range(3))
 def test_one_master_without_its_data(masters, lost):
     """The rest is dropped, so that all is of one time."""
@@ -249,6 +307,59 @@ def test_full():
             assert (await a.again()).parts[2].fresh == b"\1\1"
 
         on(server, main)
+
+
+def test_mail_and_gifts_are_found_in_tables_that_are_mostly_empty():
+    """Redis looks at a part of a table at a time, and lets none shrink while a child of it saves the data."""
+    count, page = 24_000, 2_000
+
+    def names(kind, first):
+        return [f"http://{kind}{number}.example" for number in range(first, first + page)]
+
+    async def main(crawl):
+        a, b = await crawl.join("a", "b")
+        for first in range(0, count, page):
+            await a.report(*(links(server, server) for server in names("mail", first)))
+            await b.report(*(links(server, server + "?more") for server in names("mail", first)))
+            gifts = names("gift", first)
+            await b.report(*(links(server, server) for server in gifts))
+            await b.report(*(Give(server, a.epoch) for server in gifts))
+        server.control.config_set("rdb-key-save-delay", 10_000)
+        server.control.bgsave()
+        for first in range(0, count, page):
+            heard = [*names("mail", first), *names("gift", first)]
+            await a.report(*(Heard(server, 2) for server in heard if "22222" not in server))
+        answer = await a.report()
+        assert server.control.info("persistence")["rdb_bgsave_in_progress"]
+        assert len(answer.mail) == len(answer.grants) == 1, "all but number 22222 were heard"
+
+    with redis_server() as server:
+        on_redis([server], server.url).run(main)
+
+
+@pytest.mark.parametrize(
+    ("met", "error", "said"),
+    [
+        ("OOM command not allowed", ClusterError, "is full"),
+        ("READONLY You can't write", UnreachableError, "no answer"),
+        ("WRONGTYPE Operation", ClusterError, "refuses"),
+    ],
+)
+def test_redis_6_says_in_other_words_what_a_script_has_met(monkeypatch, met, error, said):
+    wrapped = f"Error running script (call to f_0e23): @user_script:384: @user_script: 384: -{met}."
+
+    async def main():
+        where = client.Client("redis://127.0.0.1/0", 1.0)
+        monkeypatch.setattr(where, "_pipeline", answer)
+        where._client = client.Redis()
+        (told,) = await where.run([client.Call(client.script("common", "small"), "key", ())])
+        assert type(told) is error
+        assert said in str(told)
+
+    async def answer(_):
+        return [ResponseError(wrapped)]
+
+    asyncio.run(main())
 
 
 def test_two_crawls_do_not_mix(redis):
@@ -314,6 +425,30 @@ def test_a_report_is_one_round_trip(redis):
             name: each["calls"] for name, each in stats.items() if name.startswith("cmdstat_eval")
         }
         assert outside == {"cmdstat_evalsha": 10}
+
+    on_redis([redis], redis.url).run(main)
+
+
+def test_an_answer_is_small_though_much_is_kept_of_servers(redis):
+    """What does not fit comes with the next one."""
+    servers = [f"http://{n}.example" for n in range(1200)]
+
+    async def main(crawl):
+        a, b = await crawl.join("a", "b")
+        for n, server in enumerate(servers):
+            await a.report(links(server, n), Keep(server, bytes(2000)), Give(server))
+        taken = []
+        for _ in range(3):
+            grants = await b.say(Take(10**6))
+            assert sum(len(grant.state) for grant in grants) < 1_010_000
+            taken += [grant.server for grant in grants]
+        assert sorted(taken) == sorted(servers)
+        await b.report(*(Give(server, a.epoch) for server in servers))
+        given = set()
+        while grants := (await a.report(*(Heard(server, 1) for server in given))).grants:
+            assert sum(len(grant.state) for grant in grants) < 1_010_000
+            given.update(grant.server for grant in grants)
+        assert given == set(servers)
 
     on_redis([redis], redis.url).run(main)
 

@@ -13,7 +13,6 @@ from andante.cluster.exchange import (
     Keep,
     Mail,
     Marked,
-    Own,
     Report,
     Rewrite,
     Take,
@@ -147,7 +146,7 @@ def test_rewrite_leaves_what_waits(backend):
 def test_rewrite_marks_seen(backend):
     async def main(crawl):
         a = await crawl.join("a")
-        await a.say(Own(A), Rewrite(A, [(fingerprints(1, 2), b"12")]))
+        await a.say(links(A), Rewrite(A, [(fingerprints(1, 2), b"12")]))
         answer = await a.report(links(A, 1, 2, 3))
         assert answer.parts == [Marked(a.epoch, b"\0\0\1", 2)]
         assert (answer.totals.waiting, answer.totals.known) == (3, 3)
@@ -369,11 +368,11 @@ def test_parts_are_carried_out_in_order(backend):
             Ended(A, b""),
             links(A, 2),
             Keep(A, b"k"),
-            Own(A),
+            Heard(A, 3),
         )
         assert answers[1:4] == [True, True, False]
         assert answers[4] == Marked(a.epoch, b"\1", 3, taken=True)
-        assert answers[5:] == [True, True]
+        assert answers[5:] == [True, None]
 
     backend.run(main)
 

@@ -11,14 +11,13 @@ from andante.cluster.exchange import (
     Ended,
     Entry,
     Give,
-    Heard,
     Keep,
     Known,
     LostError,
-    Mail,
     Marked,
     Own,
     Report,
+    Rewrite,
     Take,
 )
 from support.cluster import fingerprints, links
@@ -269,13 +268,14 @@ def test_all_say_what_they_hold(backend):
     async def main(crawl):
         a, b = await lost(crawl)
         await b.join("b", again=True)
-        assert await a.say(links(A, 1)) == Marked(POOL, b"\1", 1)
-        assert await b.say(Known(fingerprints(1, 2, 3)), Own(A)) == [None, True]
+        rewrite = Rewrite(A, [(fingerprints(1), b"1")])
+        assert await b.say(Known(fingerprints(2, 3)), Own(A), rewrite) == [None, True, True]
         assert await a.say(Own(A)) is False
-        assert (await b.report()).mail == [Mail(A, 0, [Entry(a.epoch, entry=b"1")])]
-        assert (await b.say(Heard(A, 1), links(A, 1, 2, 4)))[1] == Marked(b.epoch, b"\0\0\1", 2)
+        assert await b.say(links(A, 1, 2, 4)) == Marked(b.epoch, b"\0\0\1", 2)
         assert await a.say(links(C, 3, 5)) == Marked(POOL, b"\0\1", 1)
         await a.store.settle()
+        assert await a.say(Own(B)) is False
+        assert await b.say(Own(A)) is False
         answer = await a.report(Take(10))
         assert servers(answer.parts[0]) == [C]
         assert answer.settled
@@ -296,13 +296,38 @@ def test_settle_may_be_said_twice(backend):
     backend.run(main)
 
 
-def test_own_takes_from_the_pool(backend):
+def test_a_claim_drops_what_an_earlier_life_of_the_node_has_said(backend):
+    """It was not answered, and is said anew."""
+
+    async def main(crawl):
+        a, b = await lost(crawl)
+        await b.join("b", again=True)
+        rewrite = Rewrite(A, [(fingerprints(1, 2), b"1 2")])
+        await b.say(Own(A), rewrite)
+        before = b.epoch
+        await b.join("b", again=True)
+        await b.store.bury(before, to=b.epoch)
+        assert servers((await b.report()).grants) == [A]
+        answer = await b.report(Own(A), Rewrite(A, [(fingerprints(2), b"2")]))
+        assert answer.parts == [True, True]
+        assert (answer.grants, answer.mail, answer.totals.waiting) == ([], [], 1)
+        assert await b.store.entries(A, 0, 9) == [Entry(b.epoch, entry=b"2")]
+        await a.store.bury(b.epoch)
+        assert await a.say(Own(A)) is True
+        await a.store.settle()
+        assert (await a.report()).totals.pool == 0
+
+    backend.run(main)
+
+
+def test_no_epoch_is_used_again_after_a_loss(backend):
     async def main(crawl):
         a, b = await crawl.join("a", "b")
-        await a.say(links(A, 1), Give(A))
-        assert await b.say(Own(A)) is True
-        assert await b.say(Own(A)) is True
-        assert (await b.report(Heard(A, 1), Take(1))).parts[1] == []
+        before = {a.epoch, b.epoch}
+        crawl.lose()
+        await b.join("b", again=True)
+        await a.join("a", again=True)
+        assert not before & {a.epoch, b.epoch}
 
     backend.run(main)
 

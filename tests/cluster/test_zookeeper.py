@@ -9,6 +9,7 @@ import threading
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from kazoo.security import make_acl
@@ -16,6 +17,7 @@ from kazoo.security import make_acl
 from andante.cluster.exchange import ClusterError, UnreachableError
 from andante.cluster.zookeeper import Address, ZooKeeper
 from services.process import wait_until
+from services.tls import Tls
 from services.zookeeper import TICK, zookeeper
 
 CHILD = """
@@ -208,22 +210,93 @@ def test_access_that_is_taken_away(root, observer):
         ("h1,[::1]:2181/a//b/", ("h1,[::1]:2181", "/a/b", "")),
         ("me:secret@h1,h2/a", ("h1,h2", "/a", "me:secret")),
         ("m%3Ae:s%40%2F:@h", ("h", "", "m:e:s@/:")),
+        ("tls://me:secret@h:1/a", ("h:1", "/a", "me:secret", {})),
+        ("tls://h:1?ssl_ca_certs=/a/ca.pem", ("h:1", "", "", {"ssl_ca_certs": "/a/ca.pem"})),
+        (
+            "tls://h?ssl_certfile=c.pem&ssl_keyfile=k%26.pem",
+            ("h", "", "", {"ssl_certfile": "c.pem", "ssl_keyfile": "k&.pem"}),
+        ),
     ],
 )
 def test_addresses(text, parts):
-    assert Address.parse(text) == parts
+    assert Address.parse(text) == (*parts, None)[:4]
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "/", "host:port", "host:99999", ",", "h1,,h2", "me@host", ":secret@host", "@", "h/../a",
-     "me:sec/ret@host", "me:secret@", "me:secret@host:port"],
+     "me:sec/ret@host", "me:secret@", "me:secret@host:port", "tls://", "tls://me:secret@h?ca=f",
+     "tls://me:secret@h?ssl_keyfile", "zk://me:secret@host"],
 )  # fmt: skip
 def test_addresses_that_are_none(text):
     with pytest.raises(ClusterError, match=r"must be \[USER:PASSWORD@\]HOST:PORT") as caught:
         Address.parse(text)
     assert "sec" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+# TLS
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory):
+    return Tls.make(tmp_path_factory.mktemp("tls"), "127.0.0.1")
+
+
+@pytest.fixture(scope="module")
+def secure(tls):
+    with zookeeper(tls=tls) as server:
+        yield server
+
+
+def tls_address(server, **files):
+    """Return the address by which a server is spoken to by TLS."""
+    return f"tls://me:secret@{server.secure_hosts}/test?{urlencode(files)}"
+
+
+def test_by_tls_with_a_certificate_and_a_password(secure, tls):
+    files = {"ssl_ca_certs": tls.ca_file, "ssl_certfile": tls.certificate, "ssl_keyfile": tls.key}
+
+    async def main():
+        members = await ZooKeeper.connect(tls_address(secure, **files), "crawl", session=1.0)
+        await members.enter(7, "a" * 100_000)
+        for _ in range(20):  # longer than the session
+            await members.confirm()
+            await asyncio.sleep(0.1)
+        assert await members.present() == {7}
+        secure.restart()
+        await confirm(members)
+        assert await members.present() == {7}
+        await members.close()
+
+    asyncio.run(main())
+
+
+def test_a_server_that_is_not_trusted(secure, tls, tmp_path):
+    other = Tls.make(tmp_path, "127.0.0.1")
+
+    async def reason(**files):
+        with pytest.raises(ClusterError) as caught:
+            await ZooKeeper.connect(tls_address(secure, **files), "crawl", patience=1.0)
+        assert "secret" not in str(caught.value)
+        return str(caught.value)
+
+    assert "certificate verify failed" in asyncio.run(reason())
+    assert "certificate verify failed" in asyncio.run(reason(ssl_ca_certs=other.ca_file))
+    assert "file for TLS" in asyncio.run(reason(ssl_ca_certs="nowhere.pem"))
+    assert "file for TLS" in asyncio.run(reason(ssl_certfile=tls.ca_file))
+
+
+def test_a_server_with_the_name_of_another(tmp_path):
+    tls = Tls.make(tmp_path, "another.example")
+
+    async def main(server):
+        address = tls_address(server, ssl_ca_certs=tls.ca_file)
+        with pytest.raises(ClusterError, match="IP address mismatch"):
+            await ZooKeeper.connect(address, "crawl", patience=1.0)
+
+    with zookeeper(tls=tls) as server:
+        asyncio.run(main(server))
 
 
 # Who does not answer at the start

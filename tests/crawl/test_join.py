@@ -8,7 +8,7 @@ import pytest
 
 from andante.cluster.exchange import ClusterError, Node
 from andante.crawl import Settings, SettingsError
-from andante.crawl.join import clock, join
+from andante.crawl.join import clock, differing, join
 
 SEEDS = ["https://docs.example.org/"]
 
@@ -72,8 +72,30 @@ def test_a_crawl_whose_name_is_none(name):
 def test_what_must_be_the_same_for_all_nodes():
     same = joined(), joined(node="b", heartbeat=2.0, connections=7)
     assert same[0].config == same[1].config
-    for other in ({"rate": 10.0}, {"scope": "any"}, {"max_pages": 3}, {"policy": "capability"}):
-        assert joined(**other).config != same[0].config
+    for other in (
+        {"rate": 10.0},
+        {"scope": "any"},
+        {"max_pages": 3},
+        {"policy": "capability"},
+        {"per_ip": False},
+        {"lease": 20.0},
+    ):
+        assert differing(joined(**other).config, same[0].config) == list(other)
+
+
+def test_nor_may_one_node_have_a_judge_that_the_others_do_not_ask(monkeypatch):
+    """It would be buried while that keeps its lease alive."""
+
+    class Members:
+        @classmethod
+        async def connect(cls, *_, **__):
+            return cls()
+
+        async def close(self):
+            pass
+
+    monkeypatch.setattr("andante.cluster.zookeeper.ZooKeeper", Members)
+    assert joined(zookeeper="zoo:2181").config != joined().config
 
 
 def test_the_clock_of_a_lease_does_not_go_back():

@@ -89,8 +89,13 @@ def test_a_crawl_that_has_other_settings(redis, tmp_path):
     status, said = andante("crawl", URL, "--job", "job", "--node", "a", *own, cwd=first)
     assert status == 0, said
     before = data(redis)
-    for flags in (("--rate", "2/s"), ("--scope", "any"), ("--seen", "bloom")):
-        refused(1, "the crawl has been started with", *own, "--node", "b", *flags, cwd=second)
+    for which, *flags in (
+        ("other settings: rate; give all its nodes the same", "--rate", "2/s"),
+        ("other settings: max_depth, scope;", "--scope", "any", "--max-depth", "3"),
+        ("another seen test", "--seen", "bloom"),
+    ):
+        message = f"the crawl has been started with {which}"
+        refused(1, message, *own, "--node", "b", *flags, cwd=second)
         assert data(redis) == before
 
 
@@ -104,7 +109,8 @@ def test_two_nodes_of_one_name(redis, tmp_path):
     status, _ = andante("crawl", URL, "--job", "first", *own, cwd=tmp_path, code=code)
     assert status == -9
     before = data(redis)
-    refused(1, "there is a node 'a' in the crawl already", *own, cwd=tmp_path)
+    message = "there is a node 'a' in the crawl already, with another job: give this one another"
+    refused(1, message, *own, cwd=tmp_path)
     assert data(redis) == before
 
 

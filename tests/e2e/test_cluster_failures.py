@@ -15,6 +15,7 @@ SHORT = SMALL._replace(hosts=20, pages=30, rate=6, outage=6)
         ("hung, ZooKeeper", 3),
         ("Redis killed", 5),
         ("Redis empty", 6),
+        ("Redis cut off, little room", 8),
         ("node cut off", 7),
     ],
 )

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from andante.fetch import Failure, Outcome, Response, Robots, RobotsReading
-from andante.fetch.robots import HOPS_MAX, SIZE_MAX, TTL, TTL_UNREACHABLE
+from andante.fetch.robots import HOPS_MAX, PACKED_MAX, SIZE_MAX, TTL, TTL_UNREACHABLE
 
 SERVER = "https://a.example"
 RULES = b"User-agent: *\nDisallow: /private\n"
@@ -179,3 +182,65 @@ def test_a_coded_file_is_decoded_and_a_bomb_is_cut():
     assert not read(coded).allows(f"{SERVER}/private")
     bomb = response(200, gzip.compress(RULES + b"\n" * 10**7), Content_Encoding=b"gzip")
     assert not read(bomb).allows(f"{SERVER}/private")
+
+
+# Packed
+
+
+def unpack(packed: bytes) -> Robots:
+    return Robots.unpack(packed, agent="andante", expires_at=100.0)
+
+
+def deflate(body: bytes) -> bytes:
+    return zlib.compress(body, 9, -15)
+
+
+@given(st.binary(max_size=500))
+def test_whatever_a_server_sends_can_be_packed_and_means_the_same(body: bytes) -> None:
+    for text in (body, RULES + body, b"\xef\xbb\xbf" * 2 + RULES + body):
+        robots = read(response(200, text))
+        assert robots.packed is not None
+        again = unpack(robots.packed)
+        assert again.packed == robots.packed
+        assert again.sitemaps == robots.sitemaps
+        for path in ("/", "/private/page"):
+            assert again.allows(SERVER + path) == robots.allows(SERVER + path)
+
+
+def test_what_allows_all_takes_no_room():
+    assert read(response(404)).packed == b""
+    assert unpack(b"").allows(SERVER + "/private/page")
+
+
+@pytest.mark.parametrize("size", [16 * 1024 - 1, 16 * 1024])
+def test_a_long_one_that_is_short_packed_travels(size):
+    robots = read(response(200, RULES + b"#" * (size - len(RULES))))
+    assert not unpack(robots.packed).allows(SERVER + "/private/page")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        RULES + b"#" * 16 * 1024,
+        b"".join(b"Disallow: /%x\n" % (n * 7919 % 10_007) for n in range(900)),
+    ],
+)
+def test_one_that_is_too_long_is_not_packed(body):
+    assert read(response(200, body)).packed is None
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        b"\xff" * 10,
+        deflate(RULES)[:-1],
+        deflate(RULES) + b"x",
+        deflate(b"\xff"),
+        deflate(b"#" * (16 * 1024 + 1)),
+        deflate(bytes(1_000_000)),
+        bytes(PACKED_MAX),
+    ],
+)
+def test_what_was_not_packed_so_is_refused(packed):
+    with pytest.raises(ValueError, match=r"packed robots\.txt|utf-8"):
+        unpack(packed)

@@ -15,6 +15,7 @@ from andante.flow.backoff import (
     Backoff,
     BackoffSettings,
     Sign,
+    Trouble,
     Verdict,
     verdict,
 )
@@ -242,6 +243,26 @@ def test_one_that_has_never_answered_is_given_up_after_half_a_minute():
 def test_one_that_has_never_answered_is_given_up_at_the_failure_that_was_asked_for(after):
     waits = trouble(Backoff(BackoffSettings(give_up_after=after), has_answered=False))
     assert waits == ([2, 4, 8, 16, 32, 64, 128] + [900] * 12)[: after - 1]
+
+
+@pytest.mark.parametrize("has_answered", [True, False])
+def test_it_goes_on_where_another_has_left_it(has_answered):
+    backoff, now, waits = Backoff(has_answered=has_answered), 0.0, []
+    while True:
+        until = fail(backoff, now)
+        if backoff.is_given_up:
+            break
+        waits.append(until - now)
+        backoff, now = Backoff(trouble=backoff.trouble, quiet_from=until), until
+    assert waits == trouble(Backoff(has_answered=has_answered))
+    assert backoff.trouble is None
+
+
+def test_quiet_time_since_then_forgives():
+    backoff = Backoff(trouble=Trouble(2, 0, has_answered=True), quiet_from=1_000.0)
+    assert backoff.limit == 1
+    assert not backoff.is_over(1_599.0)
+    assert backoff.is_over(1_600.0)
 
 
 def test_an_answer_takes_back_that_it_was_given_up():

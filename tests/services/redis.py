@@ -1,43 +1,28 @@
-"""A real Redis for tests and benchmarks: alone, or three masters as a cluster."""
+"""A real Redis for tests and benchmarks: alone, or three masters as a cluster.
+
+The program is the ``redis-server`` that is installed, or another one that the environment names: ``REDIS_SERVER=/usr/bin/valkey-server``.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import trustme
 from redis import Redis, RedisCluster
 from redis.exceptions import RedisError
 
 from services.process import HERE, Place, Service, folder, wait_until
+from services.tls import Tls
 
 SLOTS = 16_384
 
-
-@dataclass(frozen=True)
-class Tls:
-    """Certificates of a server."""
-
-    ca_file: Path
-    """Whom clients are to trust."""
-    certificate: Path
-    key: Path
-
-    @classmethod
-    def make(cls, folder: Path, *names: str) -> Tls:
-        """Write certificates for names or addresses, by an authority of their own."""
-        made = cls(folder / "ca.pem", folder / "certificate.pem", folder / "key.pem")
-        authority = trustme.CA()
-        authority.cert_pem.write_to_path(str(made.ca_file))
-        leaf = authority.issue_cert(*names)
-        leaf.cert_chain_pems[0].write_to_path(str(made.certificate))
-        leaf.private_key_pem.write_to_path(str(made.key))
-        return made
+_BUS = 10_000
+"""What is above the port of a Redis in cluster mode, for the others: Redis 6.2 has no setting for it."""
 
 
 class RedisServer(Service):
@@ -52,9 +37,9 @@ class RedisServer(Service):
         password: str = "",
         tls: Tls | None = None,
     ) -> None:
-        executable = shutil.which("redis-server")
+        executable = shutil.which(os.environ.get("REDIS_SERVER", "redis-server"))
         assert executable, "redis-server is missing: run make test, or install redis-server"
-        self.port = place.free_port()
+        self.port = next(port for port in iter(place.free_port, 0) if port + _BUS < 65_536)
         self.tls = tls
         self.control = Redis(
             unix_socket_path=str(folder / "socket"), password=password or None, retry=None
@@ -97,6 +82,19 @@ class RedisServer(Service):
             return bool(self.control.ping())
         except RedisError:  # not there yet, or loading
             return False
+
+    def follow(self, master: RedisServer) -> None:
+        """Become the replica of another, and wait until it has all that that one has."""
+        master.control.config_set("repl-diskless-sync-delay", 0)  # or it waits for more of them
+        self.control.execute_command("REPLICAOF", master.place.address, master.port)
+        wait_until(
+            lambda: self.control.info("replication")["master_link_status"] == "up", what=self
+        )
+
+    def take_over(self, master: RedisServer) -> None:
+        """Be the master at the place of another, which has gone."""
+        self.control.execute_command("REPLICAOF NO ONE")
+        self.control.config_set("port", master.port)
 
     def restart(self, *, empty: bool = False) -> None:
         """Kill it and start it again, with what it had on disk (with ``appendonly``), or with nothing."""
@@ -165,10 +163,9 @@ class Masters:
         first = self.servers[0]
         for number, server in enumerate(self.servers):
             low, high = number * share, min((number + 1) * share, SLOTS) - 1
-            server.control.execute_command("CLUSTER ADDSLOTSRANGE", low, high)
+            server.control.execute_command("CLUSTER ADDSLOTS", *range(low, high + 1))
             server.control.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
-            bus = int(server.control.config_get("cluster-port")["cluster-port"])
-            first.control.execute_command("CLUSTER MEET", server.place.address, server.port, bus)
+            first.control.execute_command("CLUSTER MEET", server.place.address, server.port)
         for server in self.servers:
             wait_until(lambda server=server: self._is_joined(server), what=server)
 
@@ -186,7 +183,6 @@ def redis_cluster(masters: int = 3, *, place: Place = HERE, **options: Any) -> I
                 redis_server(
                     place=place,
                     cluster_enabled="yes",
-                    cluster_port=str(place.free_port()),
                     cluster_node_timeout="500",
                     **options,
                 )

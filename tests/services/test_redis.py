@@ -79,7 +79,7 @@ def test_killed_and_stopped():
 
 
 def test_one_that_cannot_start_says_why():
-    with pytest.raises(AssertionError, match="Bad directive"):
+    with pytest.raises(AssertionError, match="no-such-option"):
         redis_server(no_such_option="1").__enter__()
 
 
@@ -103,7 +103,7 @@ def test_it_dies_with_a_test_that_is_killed(tmp_path):
         stdout=subprocess.PIPE,
     ) as test:
         server = Path(f"/proc/{int(test.stdout.readline())}/stat")
-        assert "redis-server" in server.read_text()
+        assert server.exists()
         test.kill()
     wait_until(lambda: not server.exists() or server.read_text().split()[2] == "Z")
 

@@ -1,5 +1,6 @@
 """Clusters in which things go wrong by a seed, and the checks that must hold whatever does."""
 
+import dataclasses
 import hashlib
 import os
 import random
@@ -12,6 +13,7 @@ import pytest
 
 from andante.cluster.exchange import Ended, Heard
 from andante.cluster.lease import Lease
+from andante.cluster.outbox import Outbox
 from andante.crawl.handover import Handover
 from andante.crawl.peer import Peer
 from andante.crawl.state import State
@@ -24,10 +26,14 @@ BLOCK = 10
 FOUND = {
     121: "A report that came late, when the next one had been answered already, was carried out again.",
     131: "An IP address stayed a node's when its server had left, and the server went to and fro until the end.",
+    179: "A node whose lease had ended claimed its servers after a loss, as did the one that had them since.",
     186: "A node that waited for the members at its start was buried before its first report, and failed.",
     249: "A log that a full store refused to show was never read, and the crawl did not end.",
+    294: "A node that hung and was buried heard of a loss only, and wrote what it had fetched for others' servers.",
     576: "Links in an answer that came late were queued again, though the log, which had them, was read meanwhile.",
     595: "What an earlier life of a node had claimed was its own again, and nobody needed it.",
+    1609: "A node hung while its session was ended before its time: the lease that the members had confirmed held still when it was buried.",
+    1696: "The same where the node was cut off from the store.",
 }
 """Seeds that failed once, and why."""
 
@@ -51,6 +57,19 @@ def test_a_store_that_comes_back_without_its_data_is_told_what_the_nodes_hold(se
     loss = Fault(chance.uniform(3.0, 15.0), chance.uniform(0.5, 5.0), LOSS)
     trial = msgspec.structs.replace(draw_trial(seed), faults=[loss])
     assert not attempt(trial).verdict.problems
+
+
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_all_nodes_together_fetch_as_many_pages_as_they_may(seed):
+    drawn = draw_trial(seed)
+    few = dataclasses.replace(drawn.settings, max_pages=25)
+    late = Fault(5.0, 0.0, "late", drawn.nodes - 1)
+    trial = msgspec.structs.replace(drawn, settings=few, faults=[late] if seed % 2 else [])
+    verdict = attempt(trial).verdict
+    assert verdict.pages == 25
+    assert not [
+        each for each in verdict.problems if not re.search("are lost|wait at the end", each)
+    ]
 
 
 def test_the_seeds_have_faults_of_all_kinds_and_some_have_none():
@@ -122,14 +141,32 @@ def commit_without_lease(patch):
     patch.setattr(Peer, "may_commit", lambda self: True)
 
 
+def claim_without_lease(patch):
+    """After a loss a node claims its servers, whether its lease has held or not."""
+    tell = Peer._tell_store
+
+    def claim(self, *, owns):
+        tell(self, owns=not self._settled and not self._is_told)
+
+    patch.setattr(Peer, "_tell_store", claim)
+
+
+def nothing_told(patch):
+    """After a loss a node keeps to itself what it holds."""
+    patch.setattr(Outbox, "say_first", lambda self, part: None)
+    patch.setattr(Outbox, "recall", lambda self: None)
+
+
 @pytest.mark.parametrize(
     ("breach", "seeds", "seen"),
     [
-        (eternal_lease, (17,), "is least|under way"),
+        (eternal_lease, (17,), "is over"),
         (early_end, (4,), "lost"),
         (mail_unread, (1,), "not ended|lost"),
         (lost_lease_forgotten, (17,), "not its own"),
         (commit_without_lease, (46,), "not its own"),
+        (claim_without_lease, (179,), "is least|under way"),
+        (nothing_told, (3,), "again"),
     ],
 )
 def test_a_broken_rule_is_seen(breach, seeds, seen, monkeypatch):

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from andante.flow import Pace
+from andante.flow import Pace, Trouble
 from andante.frontier import Frontier
 from andante.sim.clock import Inline
 from andante.store import Job
@@ -46,6 +46,26 @@ def test_a_crawl_that_goes_on_waits_a_full_turn_of_the_total_rate(start, starts,
         with start() as job:
             job.restore(Frontier(job.load), total, now=0.0, wall=1_000.0)
     assert total.next_time == next_time
+
+
+def test_the_trouble_that_a_server_is_in_is_remembered(start):
+    trouble = Trouble(8, 2, has_answered=True)
+    with start() as job:
+        told = []
+        job.on_change = told.append
+        assert job.trouble(SERVER) == (None, 0.0)
+        job.suffer(SERVER, None)
+        assert not told
+        job.suffer(SERVER, trouble)
+        job.suffer(SERVER, trouble)
+        assert told == [SERVER]
+        job.hold(SERVER, 1_060.0)
+    with start() as job:
+        assert job.trouble(SERVER) == (trouble, 1_060.0)
+        job.suffer(SERVER, None)
+        asyncio.run(job.commit(Frontier(job.load)))
+    with start() as job:
+        assert job.trouble(SERVER) == (None, 1_060.0)
 
 
 def test_of_two_holds_the_longer_one_holds(start):
@@ -90,3 +110,18 @@ def test_blocks_of_a_job_in_memory_can_be_read_again():
         assert frontier._resident == 0
         urls = [frontier.take(server, 0.0).url for _ in range(1_500)]
         assert urls[-1] == f"{SERVER}/1499"
+
+
+def test_what_a_commit_under_way_writes_counts_as_committed(start):
+    """Who discards what was not committed keeps what is on its way to the disk."""
+
+    async def main(job):
+        commit = asyncio.create_task(job.commit(Frontier(job.load), stats={"bytes": 7}))
+        await asyncio.sleep(0)
+        assert not commit.done()
+        assert job.stats == {"bytes": 7}
+        await commit
+
+    with start() as job:
+        asyncio.run(main(job))
+        assert job.stats == {"bytes": 7}

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from andante.store.output import Output, OutputDamaged, files, open_output
+from andante.store.formats import files, open_output
+from andante.store.output import Output, OutputDamaged
 from support.fetched import make_page
 
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from andante.store import parquet
-from andante.store.output import OutputDamaged, open_output
+from andante.store.formats import open_output
+from andante.store.output import OutputDamaged
 from support.fetched import make_page, pages
 
 
@@ -272,5 +273,5 @@ def test_without_pyarrow_the_error_says_what_to_install(path, monkeypatch):
 
 
 def test_other_outputs_do_not_import_pyarrow():
-    program = "import sys, andante.store.output; sys.exit('pyarrow' in sys.modules)"
+    program = "import sys, andante.store.formats; sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -89,9 +89,9 @@ class Backend:
         return joined[0] if len(joined) == 1 else joined
 
 
-def in_memory():
-    """Return a store in memory; its clock stands still."""
-    memory = Memory(lambda: 0.0)
+def in_memory(memory=None):
+    """Return a store in memory; its clock stands still unless it is given."""
+    memory = memory or Memory(lambda: 0.0)
     return Backend(lambda: MemoryStore(memory), memory.lose)
 
 

@@ -20,6 +20,7 @@ class Job:
     def __init__(self):
         self.held = {}
         self.kept = {}
+        self.suffering = {}
 
     def hold(self, server, until):
         self.held[server] = until
@@ -29,6 +30,12 @@ class Job:
 
     def learnt(self, server):
         return self.kept.get(server)
+
+    def suffer(self, server, trouble):
+        self.suffering[server] = trouble
+
+    def trouble(self, server):
+        return self.suffering.get(server), self.held.get(server, 0.0)
 
 
 class Crawl:

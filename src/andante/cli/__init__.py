@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, NoReturn
 
-from andante.cli import crawl, experiment, plan, rate, simulate, status
-from andante.cluster.exchange import ClusterError
+from andante.cli import crawl, experiment, forget, plan, rate, simulate, status
+from andante.cluster.exchange import ClusterError, UnreachableError
 from andante.crawl.settings import SettingsError
 from andante.store.journal import JobError
 
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"andante {version('andante')}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (crawl, status, rate, simulate, plan, experiment):
+    for module in (crawl, status, rate, forget, simulate, plan, experiment):
         module.add_to(commands)
     return root
 
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (SettingsError, JobError) as error:
         print(f"andante: {error}", file=sys.stderr)
         return 2
-    except ClusterError as error:
+    except (ClusterError, UnreachableError) as error:
         print(f"andante: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:

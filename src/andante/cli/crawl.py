@@ -8,7 +8,7 @@ import contextlib
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,10 @@ from andante.cli import workers
 from andante.cli.flags import add_settings, given
 from andante.crawl import Crawl, Settings, SettingsError, load
 from andante.crawl.settings import from_strings
-from andante.observe import EventLog
+from andante.observe import Event, EventLog
 from andante.observe.progress import LiveProgress, PlainProgress, Progress
 from andante.observe.report import summary
 from andante.units import counted
-
-INTERRUPTED = 130
 
 _OF_A_PROCESS = ("--workers", "--job", "--output", "--cluster", "--node")
 """Flags that differ from process to process."""
@@ -67,7 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
     seeds, settings = _settings(arguments)
     if arguments.workers:
         return _run_workers(arguments, settings)
-    observer = EventLog(sys.stderr.buffer) if arguments.json_log else None
+    observer: Callable[[Event], None] | None = None
+    if arguments.json_log:
+        observer = EventLog(sys.stderr.buffer)
+    elif settings.cluster and not arguments.quiet:
+        observer = _say
     crawl = Crawl(seeds, settings=settings, on_event=observer)
     progress = None if arguments.quiet or arguments.json_log else _progress()
     try:
@@ -88,11 +90,16 @@ def run(arguments: argparse.Namespace) -> int:
             )
         )
     if crawl.interrupted:
-        print(f"andante: interrupted; {_again(crawl)}", file=sys.stderr)
-        return INTERRUPTED
+        if not arguments.quiet:
+            print(f"andante: interrupted; {_again(crawl)}", file=sys.stderr)
+        return workers.INTERRUPTED
     if crawl.queued and not arguments.quiet:
         waiting = counted(crawl.queued, "URL")
         print(f"\n{waiting} left by a limit: the same command with a higher one goes on")
+    if crawl.settings.cluster and not crawl.known and not arguments.quiet:
+        print(
+            "\nNothing was left to do: the other nodes do the rest, or the crawl is over; to crawl the same anew, see andante forget"
+        )
     if not crawl.settings.cluster and not crawl.stats.ended - crawl.stats.failed.total():
         reasons = ", ".join(crawl.stats.failed)
         print(f"andante: nothing could be fetched: {reasons}", file=sys.stderr)
@@ -156,6 +163,12 @@ def _warnings(*, said: bool) -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show
         yield
+
+
+def _say(event: Event) -> None:
+    """Say what befalls the cluster; all else is in the progress."""
+    if event.event.startswith("cluster."):
+        print(f"andante: {event.detail}", file=sys.stderr)
 
 
 def _progress() -> Progress:

@@ -78,7 +78,11 @@ def run(arguments: argparse.Namespace) -> int:
         stats = Stats.from_dict(job.stats)
         print(
             summary(
-                stats, known=job.known, queued=job.queued, servers=job.servers, outputs=job.outputs
+                stats,
+                known=_known(job, stats),
+                queued=job.queued,
+                servers=job.servers,
+                outputs=job.outputs,
             )
         )
         for server, queued in job.largest:
@@ -86,11 +90,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _known(job: Inspection, stats: Stats) -> int:
+    """Return how many URLs were met; a node of a cluster keeps only those in mind that have ended with it."""
+    return max(job.known, stats.ended + job.queued)
+
+
 def _as_json(job: Inspection) -> dict[str, object]:
     stats = Stats.from_dict(job.stats)
     return {
         "running": job.is_running,
-        "known": job.known,
+        "known": _known(job, stats),
         "queued": job.queued,
         "pages": stats.pages,
         **stats.to_dict(),

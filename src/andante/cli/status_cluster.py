@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from andante.cluster.balance import Load
-from andante.cluster.exchange import POOL, ClusterError, Node, UnreachableError
+from andante.cluster.exchange import POOL, ClusterError, Node
 from andante.cluster.lease import CONTACT
+from andante.crawl.join import extra
 from andante.crawl.pulse import Beat
 from andante.units import counted, format_duration, format_size
 
@@ -76,12 +77,10 @@ def of_cluster(url: str, crawl: str | None, *, as_json: bool) -> int:
     """Print how a crawl does, or the names of all; return the exit status.
 
     Raises:
-        ClusterError: Redis cannot be reached or used, or has no such crawl.
+        ClusterError: Redis cannot be used, or has no such crawl.
+        UnreachableError: it does not answer.
     """
-    try:
-        found = asyncio.run(_look(url, crawl))
-    except UnreachableError as error:
-        raise ClusterError(str(error)) from None
+    found = asyncio.run(_look(url, crawl))
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     elif isinstance(found, Status):
@@ -92,12 +91,8 @@ def of_cluster(url: str, crawl: str | None, *, as_json: bool) -> int:
 
 
 async def _look(url: str, crawl: str | None) -> Status | dict[str, list[str]]:
-    try:
-        from andante.cluster.redis import crawls, inspect  # noqa: PLC0415  # an extra
-    except ImportError as error:
-        raise ClusterError(
-            f"--cluster needs {error.name}; install it with: pip install 'andante[cluster]'"
-        ) from None
+    with extra():
+        from andante.cluster.redis import crawls, inspect  # noqa: PLC0415
     names = await crawls(url) if crawl is None else [crawl]
     if not names:
         raise ClusterError("there is no crawl on this Redis")

@@ -19,9 +19,12 @@ from types import FrameType
 from andante.crawl import SettingsError
 from andante.observe import Stats
 from andante.store import JobError, inspect
+from andante.store.formats import SUFFIXES
 from andante.store.lock import Lock
-from andante.store.output import SUFFIXES
 from andante.units import counted, format_duration
+
+INTERRUPTED = 130
+"""Exit status."""
 
 _LOOK = 0.2
 """Seconds from one look at the processes to the next."""
@@ -81,9 +84,14 @@ def run(
             )
             for name in names
         ]
+        if redis is None and not is_quiet:
+            print(f"how they do: andante status --cluster {url}", file=sys.stderr)
         with _passed_on(processes):
             _watch(processes, [job / name for name in names], is_quiet=is_quiet)
-    return max(process.returncode if process.returncode >= 0 else 1 for process in processes)
+    status = max(process.returncode if process.returncode >= 0 else 1 for process in processes)
+    if status == INTERRUPTED and not is_quiet:
+        print(f"andante: interrupted; the same command again goes on (job: {job})", file=sys.stderr)
+    return status
 
 
 def _watch(
@@ -113,7 +121,8 @@ def _counts(jobs: Sequence[Path]) -> str:
             queued += held.queued
     pages = [each.pages for each in stats]
     parts = " + ".join(f"{each:,}" for each in pages)
-    return f"{counted(sum(pages), 'page')} ({parts}), {queued:,} queued, {counted(sum(each.failed.total() for each in stats), 'URL')} failed"
+    waiting = f", {queued:,} queued" if queued else ""  # at the end that is with Redis
+    return f"{counted(sum(pages), 'page')} ({parts}){waiting}, {counted(sum(each.failed.total() for each in stats), 'URL')} failed"
 
 
 def _command(arguments: Sequence[str]) -> list[str]:

@@ -26,6 +26,23 @@ class ClusterError(Exception):
     """A node cannot join, or the store cannot be used; the message is one line for the user."""
 
 
+class OtherSettingsError(ClusterError):
+    """A node cannot join, as the crawl has been started with another ``config``: this one."""
+
+    def __init__(self, config: bytes) -> None:
+        super().__init__("the crawl has been started with other settings")
+        self.config = config
+
+
+class NameTakenError(ClusterError):
+    """A node cannot join, as there is one of its name that is not the same again."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"there is a node {name!r} in the crawl already, with another job: give this one another --node"
+        )
+
+
 class UnreachableError(Exception):
     """The store did not answer; nothing is known of what it has done. The same report may be sent again."""
 
@@ -37,7 +54,8 @@ class BuriedError(Exception):
 class LostError(Exception):
     """The store has lost its data, or the last that it had acknowledged (as it was started again from an old copy), and drops the rest.
 
-    A node joins again, and all say what they hold (`Own`, `Links`); until the store is settled nobody is given anything.
+    A node joins again, and all say what they hold: first `Own`, `Rewrite` and `Known`; then the store is settled, and what was found may be said (`Links`). Until
+    then nobody is given anything.
     """
 
 
@@ -110,7 +128,7 @@ class Heard(msgspec.Struct, frozen=True, tag="H", array_like=True):
 
 
 class Own(msgspec.Struct, frozen=True, tag="O", array_like=True):
-    """After the store has lost its data: the server is the node's, if it is nobody else's. Answer: whether it is the node's now; what is in its log comes as mail."""
+    """After the store has lost its data, and until it is settled: the server is the node's still, if it is nobody else's; its log is empty, and a `Rewrite` is to follow. Answer: whether it is the node's now."""
 
     server: str
 
@@ -226,6 +244,7 @@ class Answer(msgspec.Struct, frozen=True):
     grants: list[Grant]
     """Servers given to the node by others (`Give`, `Store.bury`), repeated in each answer until `Heard`."""
     nodes: dict[int, Node]
+    """As they are when the report has been carried out, all at one moment: its own beat is among theirs."""
     totals: Totals
     generation: str
     """Of the store's data; another than before: the store has lost them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from andante import url as urls
@@ -41,13 +41,17 @@ class SharedFrontier(Frontier):
         self._recent = recent
         self._ended: dict[str, bytearray] = {}
         self._ended_here = bytearray()
+        self._unsafe: dict[str, list[tuple[Link, int]]] = {}
         self._in_hand: dict[tuple[int, int], Task] = {}
         self._at: dict[str, set[Server]] = {}  # by IP address that is the node's
         self._where: dict[Server, str] = {}
+        self._sought: dict[Server, str] = {}  # what they were put aside for
+        self._held: dict[str, float] = {}  # until when new ones are left alone
         self._emptied: list[str] = []
         self.claim: Callable[[Server, str], None] = lambda _, __: None
         """Asks for what the server cannot be visited without: an IP address, by `ADDRESS` and its text, or another server."""
         self._gone: list[Block] = []
+        self._has_lost = False
         self._done = ended
 
     @property
@@ -65,17 +69,18 @@ class SharedFrontier(Frontier):
     def retry(self, task: Task, due: float, *, attempts: int) -> None:
         """Queue the URL again, unless its server was withdrawn."""
         self._in_hand.pop((task.block.number, task.index), None)
-        if self.servers.get(task.server.key) is task.server:
+        if self._is_here(task.server):
             super().retry(task, due, attempts=attempts)
 
-    def waiting(self, server: Server) -> list[tuple[Link, int]]:
-        """Return what has not ended at a server, with the grades; what is in hand is among it."""
+    def waiting(self, server: Server, *, unsafe: bool = False) -> list[tuple[Link, int]]:
+        """Return what has not ended at a server, with the grades; what is in hand is among it, and if asked for what has ended since the last commit."""
         in_hand = [
             (task.link, task.block.grade(task.index))
             for task in self._in_hand.values()
             if task.server is server
         ]
-        return [*in_hand, *server.waiting(self._read_links)]
+        ended = self._unsafe.get(server.key, ()) if unsafe else ()
+        return [*ended, *in_hand, *server.waiting(self._read_links)]
 
     # Addresses
 
@@ -85,6 +90,8 @@ class SharedFrontier(Frontier):
             is_bound = super().bind(server, key, now)
             if self._per_address:
                 self._move_to(server, key)
+                if key in self._held:
+                    server.address.pace.hold(self._held.pop(key))
             return is_bound
         self.put_aside(server, ADDRESS + key)
         return False
@@ -93,17 +100,37 @@ class SharedFrontier(Frontier):
         """A server is not visited until `back` is called: something else must be the node's first."""
         self._absent.add(server)
         self._list_anew(server)
+        self._sought[server] = wanted
         self.claim(server, wanted)
 
-    def own(self, wanted: str, servers: Iterable[Server]) -> None:
-        """What servers were put aside for is the node's."""
+    def back(self, server: Server) -> None:
+        """What the server was put aside for is there, or is asked for again."""
+        self._sought.pop(server, None)
+        super().back(server)
+
+    def own(self, wanted: str, servers: Sequence[Server], now: float) -> None:
+        """What servers were put aside for is the node's. An IP address may have been another's until now: nothing is asked there for a full pause."""
         if wanted.startswith(ADDRESS):
             address = wanted.removeprefix(ADDRESS)
-            self._at.setdefault(address, set())
+            if address not in self._at:
+                self._at[address] = set()
+                self._held[address] = now + max(server.pause for server in servers)
             for server in servers:
                 self._move_to(server, address)
         else:
             self.server(wanted)
+
+    def address(self, server: Server) -> str:
+        """Return the IP address at which a server was last found; empty: none."""
+        sought = self._sought.get(server, "")
+        if sought.startswith(ADDRESS):
+            return sought.removeprefix(ADDRESS)
+        return self._where.get(server, "")
+
+    def expect(self, server: Server, address: str) -> None:
+        """Another node has found the server at an IP address. If that is this node's, they go together from now on, as otherwise the server would come again."""
+        if address in self._at:
+            self._move_to(server, address)
 
     @property
     def addresses(self) -> list[str]:
@@ -119,6 +146,22 @@ class SharedFrontier(Frontier):
         """Return the servers that go where a server goes, as they share its address: it and others."""
         address = self._where.get(server)
         return [server] if address is None else sorted(self._at[address], key=lambda each: each.key)
+
+    def stones(self) -> Iterator[tuple[str, int, bool]]:
+        """Return what may be given away, in the order in which it will be reached: the servers at an address together, as they go together.
+
+        Of each the key of one server, how many URLs wait, and whether any is being visited.
+        """
+        met = set()
+        for server in self.servers.values():
+            address = self._where.get(server)
+            if address in met:
+                continue
+            group = {server} if address is None else self._at[address]
+            if address is not None:
+                met.add(address)
+            if size := sum(each.queued for each in group):
+                yield server.key, size, any(each.visits for each in group)
 
     def reach(self, server: Server, key: str) -> Server | None:
         """Return another server that this one needs something of; None: it is waited for, until it is the node's."""
@@ -139,6 +182,7 @@ class SharedFrontier(Frontier):
             self._at[address].discard(server)
             if not self._at[address]:
                 del self._at[address]
+                self._held.pop(address, None)
                 self._emptied.append(address)
 
     # Servers come and go
@@ -153,10 +197,12 @@ class SharedFrontier(Frontier):
         """The URL has ended; that of a server that was withdrawn is another node's by now."""
         server = task.server
         self._in_hand.pop((task.block.number, task.index), None)
-        if self.servers.get(server.key) is server:
+        if self._is_here(server):
             super().finish(task)
             self._done += 1
             fingerprint = urls.fingerprint(task.url)
+            graded = task.link, task.block.grade(task.index)
+            self._unsafe.setdefault(server.key, []).append(graded)
             self._ended.setdefault(server.key, bytearray()).extend(fingerprint)
             self._ended_here += fingerprint
 
@@ -172,6 +218,7 @@ class SharedFrontier(Frontier):
             self._list_anew(server)
             return False
         self._leave_address(server)
+        self._sought.pop(server, None)
         self.forget(server)
         self.queued -= server.queued
         for block in {block.number: block for block in server.blocks()}.values():
@@ -180,8 +227,48 @@ class SharedFrontier(Frontier):
             self._resident -= block.size - block.base
             if block.stored and block.number not in self._touched:
                 self._gone.append(block)
-        for number, (owner, block) in list(self._touched.items()):
-            if owner is server:
+        self._has_lost = True
+        return True
+
+    def ended(self) -> dict[str, bytearray]:
+        """Return the fingerprints of the URLs that have ended since the last call, by server."""
+        ended, self._ended = self._ended, {}
+        self._unsafe = {}
+        return ended
+
+    def doubt(self) -> None:
+        """The store has lost its data: links met before may be unknown to it, and what was noted as ended waits nowhere."""
+        if self._recent is not None:
+            self._recent.clear()
+        self._ended = {
+            key: bytearray().join(urls.fingerprint(key + link.target) for link, _ in graded)
+            for key, graded in self._unsafe.items()
+        }
+
+    def discard(self) -> None:
+        """Forget which URLs have ended since the last commit."""
+        self._ended.clear()
+        self._unsafe.clear()
+        self._ended_here.clear()
+
+    def changes(self) -> Changes:
+        """Return what a commit must write; blocks of servers that are gone may go.
+
+        The fingerprints are of the URLs that have ended here. Those that wait may end elsewhere.
+        """
+        if self._has_lost:
+            self._forget_lost()
+        changes = super().changes()
+        changes.finished.extend(self._gone)
+        self._gone = []
+        ended_here = bytes(self._ended_here)
+        self._ended_here.clear()
+        return changes._replace(fingerprints=ended_here)
+
+    def _forget_lost(self) -> None:
+        """Forget what is noted of servers that are gone: once for all of them, as a node may lose thousands at once."""
+        for number, (server, block) in list(self._touched.items()):
+            if not self._is_here(server):
                 del self._touched[number]
                 self._grown.pop(number, None)
                 if block.stored:
@@ -190,31 +277,17 @@ class SharedFrontier(Frontier):
             self._waiting = {
                 fingerprint: place
                 for fingerprint, place in self._waiting.items()
-                if place.server is not server
+                if self._is_here(place.server)
             }
-        return True
+        self._has_lost = False
 
-    def ended(self) -> dict[str, bytearray]:
-        """Return the fingerprints of the URLs that have ended since the last call, by server."""
-        ended, self._ended = self._ended, {}
-        return ended
+    def _is_here(self, server: Server) -> bool:
+        return self.servers.get(server.key) is server
 
-    def discard(self) -> None:
-        """Forget which URLs have ended since the last commit."""
-        self._ended.clear()
-        self._ended_here.clear()
-
-    def changes(self) -> Changes:
-        """Return what a commit must write; blocks of servers that are gone may go.
-
-        The fingerprints are of the URLs that have ended here. Those that wait may end elsewhere.
-        """
-        changes = super().changes()
-        changes.finished.extend(self._gone)
-        self._gone = []
-        ended_here = bytes(self._ended_here)
-        self._ended_here.clear()
-        return changes._replace(fingerprints=ended_here)
+    def _regrade(self, fingerprint: bytes, grade: int) -> None:
+        place = self._waiting.get(fingerprint) if self._waiting is not None else None
+        if place is not None and self._is_here(place.server):
+            super()._regrade(fingerprint, grade)
 
     def _is_new(self, fingerprint: bytes) -> bool:
         return self._recent is None or self._recent.add(fingerprint)

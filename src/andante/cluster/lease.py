@@ -9,7 +9,8 @@ for it that goes with its session. Whoever takes a node for dead *buries* it in 
    when the lease has ended, the node must hear from there that it is not.
 3. To an observer a node is *silent* when two readings of the store have the same count of its beats, a whole lease apart (from the answer of the
    one to the question of the other), and the observer was in contact all the while: so nobody is blamed for the store's absence.
-4. A silent node is buried if after that the members are asked and do not have it, and if at the burial its count is the same still.
+4. A silent node is buried if after that the members do not have it for their whole time, as often as they are asked, and if at the burial its count is
+   the same still. The one absence would do if no session ended before its time.
 
 So the lease of a node that is buried has ended, whatever the delays, as long as clocks run right to `DRIFT`: by rule 3 the last confirmation of
 the store is a lease old; by rule 4 so is each one of the members; by rule 2 there is none later. A machine's sleep is no drift: ``now`` is to be of a clock that goes on

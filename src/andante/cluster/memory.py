@@ -10,7 +10,6 @@ from andante.cluster.exchange import (
     POOL,
     Answer,
     BuriedError,
-    ClusterError,
     Ended,
     Entry,
     Give,
@@ -23,7 +22,9 @@ from andante.cluster.exchange import (
     LostError,
     Mail,
     Marked,
+    NameTakenError,
     Node,
+    OtherSettingsError,
     Own,
     Part,
     Report,
@@ -144,12 +145,13 @@ class Memory:
 
     def _own(self, part: Own, epoch: int) -> bool:
         log = self.log(part.server)
-        if log.owner == POOL:
-            log.owner = epoch
-            self.pool.pop(part.server, None)
-            if log.entries:
-                self.mail.setdefault(epoch, {})[part.server] = 0
-        return log.owner == epoch
+        if self.settled or log.owner not in (POOL, epoch):
+            return False
+        log.owner = epoch
+        log.entries, log.waiting = [], 0
+        for table in (self.pool, self.mail.get(epoch, {}), self.gifts.get(epoch, {})):
+            table.pop(part.server, None)
+        return True
 
     def _take(self, part: Take, epoch: int) -> list[Grant]:
         grants: list[Grant] = []
@@ -239,8 +241,10 @@ class Memory:
         )
 
     def lose(self) -> None:
-        """Lose all data, as a store does that is started anew without them."""
+        """Lose all data, as a store does that is started anew without them; but no epoch is used again."""
+        last = self.last
         vars(self).update(vars(Memory(self.clock, f"{self.generation}+")))
+        self.last = last
 
 
 class MemoryStore:
@@ -258,12 +262,12 @@ class MemoryStore:
             memory.config = config
             memory.settled = not again
         if memory.config != config:
-            raise ClusterError("the crawl has been started with other settings")
+            raise OtherSettingsError(memory.config)
         predecessor = POOL
         for node in memory.nodes.values():
             if node.name == name:
                 if memory.tokens[node.epoch] != token:
-                    raise ClusterError(f"there is a node {name!r} in the crawl already")
+                    raise NameTakenError(name)
                 predecessor = predecessor or node.epoch
         memory.last += 1
         self._epoch, self._generation = memory.last, memory.generation

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from andante.cluster.exchange import Ended, Heard, Known, Links, Part, Report, Rewrite
+from andante.cluster.exchange import Ended, Heard, Keep, Known, Links, Own, Part, Report, Rewrite
 from andante.cluster.packing import pack
 from andante.frontier.block import Link
 from andante.frontier.seen import WIDTH
@@ -42,7 +42,7 @@ class Kept(msgspec.Struct, frozen=True):
     number: int
     part: Part
     size: int = 1
-    """URLs in it."""
+    """URLs in it, or what takes as much room."""
     links: Sequence[Link] = ()
     """Of a part of links: them, as long as they are in memory."""
     grades: bytes = b""
@@ -71,6 +71,7 @@ class Outbox:
         self._linked: Counter[str] = Counter()
         self._past: deque[Links] = deque()
         self._past_size = 0
+        self._first: set[int] = set()
         self.waiting = 0
         """Links that wait to be heard."""
 
@@ -81,6 +82,22 @@ class Outbox:
     def is_behind(self) -> bool:
         """More waits than one report takes."""
         return max(self.waiting, len(self._parts)) >= self._report_max
+
+    @property
+    def is_telling(self) -> bool:
+        """Something that was to be said first waits still to be heard."""
+        return bool(self._first)
+
+    @property
+    def is_claiming(self) -> bool:
+        """A claim is among that."""
+        said = self._first and (*self._said, *self._parts)
+        return any(isinstance(kept.part, Own) for kept in said or ())
+
+    @property
+    def is_committing(self) -> bool:
+        """URLs have ended with a commit that is under way."""
+        return bool(self._ending)
 
     def restore(self, number: int, part: Part) -> None:
         """Add a part that an earlier life of the node has left."""
@@ -142,6 +159,7 @@ class Outbox:
     def say_first(self, part: Part) -> None:
         """Add a part that is said although all others are held."""
         self._last += 1
+        self._first.add(self._last)
         self._parts.append(Kept(self._last, part, _size(part)))
 
     def remember(self, part: Links) -> None:
@@ -175,6 +193,7 @@ class Outbox:
             self._later.append(kept)
 
     def _done_with(self, kept: Kept) -> None:
+        self._first.discard(kept.number)
         self.waiting -= len(kept.links)
         if isinstance(kept.part, Links):
             server = kept.part.server
@@ -259,13 +278,21 @@ class Outbox:
         self._ending = []
 
 
+_URL = 100
+"""Bytes that a URL takes in a report, about."""
+
+
 def _size(part: Part) -> int:
-    """Return the URLs in a part; one if it has none."""
+    """Return the URLs in a part; one if it has none, or more if it takes their room; none of a claim, as the log that follows it is to go with the same report."""
     match part:
+        case Own():
+            return 0
         case Links() | Ended() | Known():
             return max(len(part.fingerprints) // WIDTH, 1)
         case Rewrite():
             return max(sum(len(found) for found, _ in part.entries) // WIDTH, 1)
+        case Keep():
+            return 1 + len(part.state) // _URL
     return 1
 
 

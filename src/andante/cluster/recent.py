@@ -22,12 +22,16 @@ class Recent:
 
     def __init__(self, capacity: int = 1_000_000) -> None:
         self._sets = max(-(-capacity // _WAYS), 2)
-        self._table = bytearray(self._sets * _SET)
-        # A place is empty when it holds what does not belong there: zeros are of the first set, ones of the last.
-        self._table[:_SET] = b"\xff" * _SET
+        self.clear()
 
     def __repr__(self) -> str:
         return f"<Recent: {self._sets * _WAYS} places>"
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._table = bytearray(self._sets * _SET)
+        # A place is empty when it holds what does not belong there: zeros are of the first set, ones of the last.
+        self._table[:_SET] = b"\xff" * _SET
 
     def add(self, fingerprint: bytes) -> bool:
         """Add a fingerprint, or note that it was met again; tell whether it is new, as far as is known."""

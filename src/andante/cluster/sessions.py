@@ -48,6 +48,10 @@ class Sessions:
     def end(self, session: int) -> None:
         """End a session; its entries go."""
         self.heard.pop(session, None)
+        self.drop(session)
+
+    def drop(self, session: int) -> None:
+        """Remove the entries of a session."""
         for epoch in [epoch for epoch, (of, _) in self.entries.items() if of == session]:
             del self.entries[epoch]
 
@@ -83,7 +87,8 @@ class MemoryMembers:
         self._sessions = sessions
         self._there = there
         self._back = back
-        self._entered: tuple[int, str] | None = None
+        self.entered: tuple[int, str] | None = None
+        """Epoch and text of the entry that it is to have."""
         self.session = sessions.begin()
         """Its number at the service."""
 
@@ -94,17 +99,15 @@ class MemoryMembers:
 
     async def enter(self, epoch: int, about: str) -> None:
         """Enter the node."""
-        if self._entered is not None and self._entered[0] != epoch:
-            with suppress(UnreachableError):
-                await self.leave()
-        self._entered = epoch, about
+        self.entered = epoch, about
         await self.confirm()
 
     async def confirm(self) -> None:
         """Make or keep the node's entry."""
         await self._arrive()
-        if self._entered is not None:
-            epoch, about = self._entered
+        if self.entered is not None:
+            epoch, about = self.entered
+            self._sessions.drop(self.session)
             self._sessions.entries[epoch] = self.session, about
         await self._back()
 
@@ -117,15 +120,14 @@ class MemoryMembers:
 
     async def leave(self) -> None:
         """Remove the node's entry."""
-        entered, self._entered = self._entered, None
+        self.entered = None
         await self._arrive()
-        if entered is not None:
-            self._sessions.entries.pop(entered[0], None)
+        self._sessions.drop(self.session)
         await self._back()
 
     async def close(self) -> None:
         """End the session, where that can be said."""
-        self._entered = None
+        self.entered = None
         with suppress(UnreachableError):
             await self._there()
             self._sessions.end(self.session)

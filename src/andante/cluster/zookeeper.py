@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote, unquote
+from urllib.parse import parse_qsl, quote, unquote
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNodeError
@@ -37,18 +38,26 @@ PATIENCE = 10.0
 _CLOSING = 1.0  # seconds that closing may take; the session ends without us later
 _CONNECTING = 2.0  # for a server to connect or to answer: a silent one must not cost the session
 _AGAIN = 0.1  # after a failure
+_SCHEME = "tls://"
+_FILES = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
 _RETRY = {"max_tries": -1, "delay": _AGAIN, "max_delay": 1.0}
 
 logging.getLogger("kazoo").addHandler(logging.NullHandler())  # or its warnings are printed
 
 
 class Address(NamedTuple):
-    """Where ZooKeeper is, taken from ``[USER:PASSWORD@]HOST:PORT[,HOST:PORT...][/PATH]``; user and password may be percent-encoded."""
+    """Where ZooKeeper is, taken from ``[USER:PASSWORD@]HOST:PORT[,HOST:PORT...][/PATH]``; user and password may be percent-encoded.
+
+    With ``tls://`` before that it is spoken to by TLS only, and files may be named after it as in a URL of Redis:
+    ``?ssl_ca_certs=FILE`` for an authority of one's own, ``&ssl_certfile=FILE&ssl_keyfile=FILE`` for a certificate to show.
+    """
 
     hosts: str
     path: str
     """Under which everything is; empty: the root."""
     credentials: str
+    tls: dict[str, str] | None = None
+    """The files; None: no TLS."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -57,23 +66,29 @@ class Address(NamedTuple):
         Raises:
             ClusterError: it is none. The message does not repeat it, as it may have a password in it.
         """
-        servers, _, path = text.strip().partition("/")
+        rest, files = text.strip(), ""
+        if is_secure := rest.startswith(_SCHEME):
+            rest, _, files = rest.removeprefix(_SCHEME).partition("?")
+        servers, _, path = rest.partition("/")
         credentials, _, hosts = servers.rpartition("@")
         user, colon, password = credentials.partition(":")
         try:
             collect_hosts(hosts)
+            tls = dict(_files(files)) if is_secure else None
         except ValueError:
-            hosts = ""
+            hosts, tls = "", None
         names = [name for name in path.split("/") if name]
         if (
             not hosts
+            or "://" in rest
             or bool(credentials) != bool(user and colon)
             or not {".", ".."}.isdisjoint(names)
         ):
             raise ClusterError(
-                "ZooKeeper's address must be [USER:PASSWORD@]HOST:PORT[,HOST:PORT...][/PATH]"
+                "ZooKeeper's address must be [USER:PASSWORD@]HOST:PORT[,HOST:PORT...][/PATH], or tls://..."
             )
-        return cls(hosts, "".join(f"/{name}" for name in names), unquote(user + colon + password))
+        where = "".join(f"/{name}" for name in names)
+        return cls(hosts, where, unquote(user + colon + password), tls)
 
 
 class ZooKeeper:
@@ -84,6 +99,7 @@ class ZooKeeper:
         self._folder = f"{address.path}/andante/{quote(crawl, safe='')}/nodes"
         self._client = _Client(address, session)
         self._entered: tuple[str, bytes] | None = None  # path and data of the node's own node
+        self._former: set[str] = set()  # paths of those that are to go
 
     @classmethod
     async def connect(
@@ -100,7 +116,11 @@ class ZooKeeper:
         Raises:
             ClusterError: the address is wrong, nobody answers, or access is refused; one line.
         """
-        members = cls(Address.parse(address), crawl, session)
+        where = Address.parse(address)
+        try:
+            members = cls(where, crawl, session)
+        except OSError as error:
+            raise ClusterError(f"a file for TLS with ZooKeeper cannot be used: {error}") from None
         try:
             async with asyncio.timeout(patience):
                 await members._begin()
@@ -108,7 +128,7 @@ class ZooKeeper:
             await members.close()
             if isinstance(error, TimeoutError):
                 raise ClusterError(
-                    f"ZooKeeper does not answer at {members._address.hosts} ({patience:g} s)"
+                    f"ZooKeeper does not answer at {members._address.hosts} ({patience:g} s){members._client.handler.refused}"
                 ) from None
             raise
         return members
@@ -125,8 +145,7 @@ class ZooKeeper:
         """Make the ephemeral node."""
         path = f"{self._folder}/{epoch}"
         if self._entered is not None and self._entered[0] != path:
-            with suppress(UnreachableError):  # it goes with the session at the latest
-                await self.leave()
+            self._former.add(self._entered[0])
         self._entered = path, about.encode()
         await self.confirm()
 
@@ -136,6 +155,7 @@ class ZooKeeper:
         if entered is None:
             return
         path, about = entered
+        await self._delete_former()
         try:
             stat = await self._answer(self._client.set_async, path, about)
             if stat.ephemeralOwner == self._client.session_id:
@@ -159,7 +179,15 @@ class ZooKeeper:
         """Delete the ephemeral node."""
         entered, self._entered = self._entered, None
         if entered is not None:
-            await self._delete(entered[0])
+            self._former.add(entered[0])
+        await self._delete_former()
+
+    async def remove(self) -> None:
+        """Delete all that there is of the crawl."""
+        for epoch in await self.present():
+            await self._delete(f"{self._folder}/{epoch}")
+        await self._delete(self._folder)
+        await self._delete(self._folder.removesuffix("/nodes"))
 
     async def close(self) -> None:
         """End the session."""
@@ -195,6 +223,11 @@ class ZooKeeper:
         except NodeExistsError as error:  # made by a question that had no answer
             raise UnreachableError("another question is under way") from error
 
+    async def _delete_former(self) -> None:
+        for path in sorted(self._former):
+            await self._delete(path)
+            self._former.discard(path)
+
     async def _delete(self, path: str) -> None:
         with suppress(NoNodeError):
             await self._answer(self._client.delete_async, path)
@@ -216,17 +249,36 @@ class ZooKeeper:
 
 
 class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """Gives up a server that does not take the connection before the session is lost."""
+    """Gives up a server that does not take the connection before the session is lost, and does TLS: kazoo leaves a connection open that fails."""
+
+    def __init__(self, tls: dict[str, str] | None) -> None:
+        super().__init__()
+        self.refused = ""
+        """What was wrong with the last server's TLS."""
+        self._context: ssl.SSLContext | None = None
+        if tls is not None:
+            self._context = ssl.create_default_context(cafile=tls.get("ssl_ca_certs"))
+            if "ssl_certfile" in tls:
+                self._context.load_cert_chain(tls["ssl_certfile"], tls.get("ssl_keyfile"))
 
     def create_connection(self, *arguments: Any, timeout: float, **options: Any) -> Any:
-        return super().create_connection(*arguments, timeout=min(timeout, _CONNECTING), **options)
+        timeout = min(timeout, _CONNECTING)
+        connection = super().create_connection(*arguments, timeout=timeout, **options)
+        if self._context is None:
+            return connection
+        try:
+            return self._context.wrap_socket(connection, server_hostname=options["hostname"])
+        except OSError as error:
+            connection.close()
+            self.refused = f": {error}"
+            raise
 
 
 class _Client(KazooClient):  # type: ignore[misc]
     """kazoo's client, which says what was granted, pings only as long as it is used, and does not die of an answer that makes no sense."""
 
     def __init__(self, address: Address, session: float) -> None:
-        handler = _Handler()
+        handler = _Handler(address.tls)
         super().__init__(
             address.hosts,
             timeout=session,
@@ -271,6 +323,13 @@ class _Client(KazooClient):  # type: ignore[misc]
         with suppress(Exception):  # it was not started, or hangs; the session ends by itself
             self.stop()
             self.close()
+
+
+def _files(query: str) -> list[tuple[str, str]]:
+    found = parse_qsl(query, strict_parsing=True) if query else []
+    if not _FILES.issuperset(name for name, _ in found):
+        raise ValueError
+    return found
 
 
 def _future(result: Any) -> Future[Any]:

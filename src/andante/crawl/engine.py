@@ -180,7 +180,8 @@ class Engine:
 
     def _is_over(self) -> bool:
         state, limit = self.state, self.state.settings.max_pages
-        if limit is not None and (state.stats.pages >= limit or state.is_full):
+        is_alone_full = self.peer is None and limit is not None and state.stats.pages >= limit
+        if state.is_full or is_alone_full:
             state.stopping = state.stopping or "max_pages"
         if self.peer is not None and not self.peer.is_over:
             return bool(state.stopping)

@@ -6,12 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-import msgspec
-
 from andante import url as urls
 from andante.cluster.exchange import (
     POOL,
+    BuriedError,
     ClusterError,
+    Ended,
     Entry,
     Give,
     Grant,
@@ -19,6 +19,7 @@ from andante.cluster.exchange import (
     Keep,
     Known,
     Links,
+    LostError,
     Mail,
     Marked,
     Own,
@@ -27,13 +28,12 @@ from andante.cluster.exchange import (
     UnreachableError,
 )
 from andante.cluster.frontier import ADDRESS, SharedFrontier
-from andante.cluster.outbox import ENTRY_MAX, RECALL_MAX, Kept, Outbox
+from andante.cluster.outbox import ENTRY_MAX, RECALL_MAX, REPORT_MAX, Kept, Outbox
 from andante.cluster.packing import pack, unpack
+from andante.crawl import luggage
 from andante.crawl.state import State
-from andante.flow import Learnt
 from andante.frontier import Server
 from andante.frontier.block import Link
-from andante.frontier.estimate import Estimate
 from andante.frontier.seen import WIDTH
 from andante.frontier.seen import unpack as unpack_fingerprints
 
@@ -46,20 +46,8 @@ _NOWHERE = -1
 _ENDED_MIN = 100
 """URLs that have ended in a log before it is written anew."""
 
-
-class Luggage(msgspec.Struct, array_like=True):
-    """What travels with a server besides its URLs."""
-
-    hold: float = 0.0
-    """Seconds for which it is to be left alone, from when this was kept."""
-    crawl_delay: float = 0.0
-    """Seconds."""
-    learnt: Learnt | None = None
-    """What it lets through."""
-    estimate: Estimate | None = None
-    """What visits to it take."""
-    given_up: str = ""
-    """Why it was given up."""
+_READERS = 8
+"""Logs that are read at once: each takes a connection to the store, and the heart-beat needs one, too."""
 
 
 class Handover:
@@ -78,12 +66,15 @@ class Handover:
         self._packed: list[tuple[str, int, bytes]] = []
         self._gone: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Semaphore(_READERS)
         self._wanted: dict[str, list[Server]] = {}
         self._ended: Counter[str] = Counter()
         self._grown: set[str] = set()
         frontier.claim = self._claim
         self.arriving = 0
         """URLs of servers that are the node's, and are not queued yet."""
+        self.failure: BaseException | None = None
+        """Why a log could not be read: what waits there cannot be crawled."""
         self.before: set[bytes] = set()
         """Fingerprints of URLs that the node has fetched for a server and could not say so: they are not fetched again if it is granted to it anew."""
 
@@ -121,15 +112,6 @@ class Handover:
                 self._state.forget(server)
         self._frontier.emptied()  # they are the node's no more, and not for it to give
 
-    def restart(self) -> None:
-        """The store has lost its data: what was on its way in or out is not any more, and logs begin anew."""
-        self.close()
-        self._reading.clear()
-        self.arriving = 0
-        self._read.clear()
-        self._packed.clear()
-        self._gone.clear()
-
     # In
 
     def open(self, grants: Iterable[Grant]) -> None:
@@ -142,17 +124,25 @@ class Handover:
             self.arriving += grant.waiting
             task = asyncio.get_running_loop().create_task(self._open(grant))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self._opened)
+
+    def _opened(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            self.failure = self.failure or task.exception()
 
     async def _open(self, grant: Grant) -> None:
         waiting: dict[bytes, tuple[Link, int]] = {}
         length = 0
         while True:
             try:
-                entries = await self._store.entries(grant.server, length, _PAGE)
+                async with self._turn:
+                    entries = await self._store.entries(grant.server, length, _PAGE)
             except (UnreachableError, ClusterError):
                 await asyncio.sleep(self._state.settings.heartbeat)
                 continue
+            except (BuriedError, LostError):
+                return  # the next report hears so, and all begins anew
             for entry in entries:
                 if entry.entry:
                     waiting.update(_links(grant.server, entry))
@@ -174,18 +164,9 @@ class Handover:
 
     def _arrive(self, grant: Grant, waiting: dict[bytes, tuple[Link, int]]) -> None:
         """Queue what waits for a server, with what came with it."""
-        luggage = msgspec.msgpack.decode(grant.state, type=Luggage) if grant.state else Luggage()
-        now, job = self._state.now(), self._state.job
         server = self._frontier.server(grant.server)
-        pace = server.origin_pace
-        pace.delay = max(pace.delay, luggage.crawl_delay)
-        pace.hold(now + max(pace.pause, luggage.hold - grant.aged))
-        server.estimate = luggage.estimate
-        server.given_up = luggage.given_up
-        if luggage.learnt is not None:
-            job.learn(server.key, luggage.learnt)
-        if luggage.crawl_delay:
-            job.crawl_delay(server.key, luggage.crawl_delay)
+        address = luggage.unpack(self._state, server, grant.state, grant.aged)
+        self._frontier.expect(server, address)
         fetched = b"".join(each for each in waiting if each in self.before)
         for fingerprint in unpack_fingerprints(fetched):
             del waiting[fingerprint]
@@ -259,7 +240,7 @@ class Handover:
         if owner == epoch and not servers and wanted.startswith(ADDRESS):
             self._outbox.say(Give(wanted))  # who needed it has left meanwhile
         elif owner == epoch:
-            self._frontier.own(wanted, servers)
+            self._frontier.own(wanted, servers, self._state.now())
         for server in servers:
             if owner in (POOL, epoch):  # nobody's: it is asked for again
                 self._frontier.back(server)
@@ -278,11 +259,16 @@ class Handover:
                 self._leaving.setdefault(server.key, to)
             self.see_to_leaving()
 
+    def pass_on(self, key: str, to: int) -> None:
+        """A server that is the node's, as it has found it, is another's by a plan. Nothing was done there."""
+        self._gone.add(key)
+        self._outbox.say(Give(key, to))
+
     def see_to_leaving(self) -> None:
         """Pack the luggage of servers at which nothing is done any more."""
         for key, to in list(self._leaving.items()):
             server = self._frontier.servers.get(key)
-            luggage = b"" if server is None else self._luggage(server)
+            packed = b"" if server is None else self._luggage(server, goes=True)
             if server is not None and to != _NOWHERE and not server.visits:
                 self._remember(server)
             if server is None or self._frontier.withdraw(server):
@@ -292,7 +278,7 @@ class Handover:
                     self._state.forget(server)
                 emptied = [ADDRESS + address for address in self._frontier.emptied()]
                 if to != _NOWHERE:
-                    self._packed.append((key, to, luggage))
+                    self._packed.append((key, to, packed))
                     self._packed += [(address, to, b"") for address in emptied]
                     self._gone.update((key, *emptied))
 
@@ -309,9 +295,9 @@ class Handover:
 
     def send(self, packed: Iterable[tuple[str, int, bytes]]) -> None:
         """The commit is done: they go."""
-        for key, to, luggage in packed:
-            if luggage:
-                self._outbox.say(Keep(key, luggage))
+        for key, to, state in packed:
+            if state:
+                self._outbox.say(Keep(key, state))
             self._outbox.say(Give(key, to))
 
     def lose(self, key: str) -> None:
@@ -324,44 +310,61 @@ class Handover:
         """The store has let the server go."""
         self._gone.discard(key)
 
-    # After a loss
+    # After a loss, or another epoch
 
-    def say_all(self) -> None:
-        """Say what the node holds to a store that has lost its data; what it finds meanwhile is held."""
+    def set_aside_ended(self) -> None:
+        """URLs have ended of which another epoch of this node could not say so: it is said when their servers are granted to it again."""
+        for part in self._outbox.drop(Ended):
+            assert isinstance(part, Ended)
+            self.before.update(unpack_fingerprints(part.fingerprints))
+
+    def claim_all(self) -> None:
+        """Say what the node holds to a store that has lost its data: nobody else can have any of it."""
+        self._begin_logs()
+        self._frontier.doubt()
         say = self._outbox.say_first
-        self._outbox.hold()
-        self._outbox.recall()
         for server in list(self._frontier.servers.values()):
-            say(Own(server.key))
-            say(self.rewrite(server))
+            if self._leaving.get(server.key) != _NOWHERE:
+                say(Own(server.key))
+                say(self.rewrite(server, unsafe=True))
+                say(Keep(server.key, self._luggage(server, goes=False)))
         for address in self._frontier.addresses:
             say(Own(ADDRESS + address))
-        for known in self._known():
-            say(known)
+        self._outbox.recall()
+        self._say_known()
 
     def offer_all(self) -> None:
-        """The others have begun anew without this node, and may have its servers: what waited there is for whoever has them."""
+        """The same where others may have the node's servers: what waited there is for whoever has them, and the node is to forget them."""
+        self._frontier.doubt()
         for server in list(self._frontier.servers.values()):
-            for found, entry in self.rewrite(server).entries:
-                self._outbox.say(Links(server.key, found, entry, takes=False))
+            if self._leaving.get(server.key) != _NOWHERE:
+                for found, entry in self.rewrite(server, unsafe=True).entries:
+                    self._outbox.say(Links(server.key, found, entry, takes=False))
         self._outbox.recall()
-        for known in list(self._known()):
-            self._outbox.say(known)
-            self.before.update(unpack_fingerprints(known.fingerprints))  # others may have found it
-        self.forget()
+        for fingerprints in self._say_known():
+            self.before.update(unpack_fingerprints(fingerprints))  # others may have found it
 
-    def _known(self) -> Iterator[Known]:
-        """Return what has ended here: no node may fetch it again."""
-        ended = self._frontier.ended().values()  # they wait for a commit, and at the store no more
-        before = b"".join(self.before)
-        for fingerprints in (*map(bytes, ended), before, *self._state.job.known()):
-            if fingerprints:
-                yield Known(fingerprints)
+    def _begin_logs(self) -> None:
+        """What was on its way in or out is not any more, and logs begin anew; no node that servers were to go to is there."""
+        self.close()
+        self._reading.clear()
+        self.arriving = 0
+        self._read.clear()
+        self._packed.clear()
+        self._gone.clear()
+        self._leaving = {key: min(to, POOL) for key, to in self._leaving.items()}
+
+    def _say_known(self) -> list[bytes]:
+        """Say what has ended here: no node may fetch it again."""
+        known = [each for each in (b"".join(self.before), *self._state.job.known()) if each]
+        for fingerprints in known:
+            self._outbox.say_first(Known(fingerprints))
+        return known
 
     # What the store keeps
 
     def rewritten(self, ended: Mapping[str, bytearray]) -> list[Rewrite]:
-        """Return the logs to be written anew, as they hold more of what has ended than of what waits.
+        """Return the logs to be written anew, as they hold more of what has ended than of what waits; not those of which more waits than a report takes.
 
         Args:
             ended: fingerprints of what ends with the commit that comes now, by server.
@@ -374,8 +377,10 @@ class Handover:
             if server is None:
                 del self._ended[key]
             elif (
-                not server.queued or self._ended[key] > _ENDED_MIN + server.queued
-            ) and not self._outbox.has_links(key):
+                (not server.queued or self._ended[key] > _ENDED_MIN + server.queued)
+                and server.queued <= REPORT_MAX
+                and not self._outbox.has_links(key)
+            ):
                 del self._ended[key]
                 rewritten.append(self.rewrite(server))
         return rewritten
@@ -384,9 +389,9 @@ class Handover:
         """Tell whether the log of a server has links that came after `rewritten` was called last, and are not in what it returned."""
         return key in self._grown
 
-    def rewrite(self, server: Server) -> Rewrite:
-        """Return what replaces the log of a server."""
-        waiting = self._frontier.waiting(server)
+    def rewrite(self, server: Server, *, unsafe: bool = False) -> Rewrite:
+        """Return what replaces the log of a server; if asked for, with what has ended and is not on the disk."""
+        waiting = self._frontier.waiting(server, unsafe=unsafe)
         entries = []
         for at in range(0, len(waiting), ENTRY_MAX):
             links, grades = zip(*waiting[at : at + ENTRY_MAX], strict=True)
@@ -402,23 +407,14 @@ class Handover:
     def keep(self, server: Server) -> None:
         """Let the store know what the next owner of a server must know."""
         if not self._is_leaving(server.key):
-            self._outbox.say(Keep(server.key, self._luggage(server)))
+            self._outbox.say(Keep(server.key, self._luggage(server, goes=False)))
 
     def _is_leaving(self, key: str) -> bool:
         return key in self._leaving or key in self._gone
 
-    def _luggage(self, server: Server) -> bytes:
-        now = self._state.now()
-        delay = 0.0 if server.warm is None else server.origin_pace.delay
-        return msgspec.msgpack.encode(
-            Luggage(
-                hold=max(server.next_time - now, 0.0),
-                crawl_delay=delay,
-                learnt=self._state.job.learnt(server.key),
-                estimate=server.estimate,
-                given_up=server.given_up,
-            )
-        )
+    def _luggage(self, server: Server, *, goes: bool) -> bytes:
+        address = self._frontier.address(server)
+        return luggage.pack(self._state, server, address=address, goes=goes)
 
 
 def _unpack(data: bytes) -> list[tuple[Link, int]]:
@@ -433,8 +429,15 @@ def _by_fingerprint(
 
 
 def _links(server: str, entry: Entry) -> list[tuple[bytes, tuple[Link, int]]]:
-    """Return the links of an entry that count, by fingerprint."""
-    pairs = _unpack(entry.entry)
-    fresh = entry.fresh or b"\1" * len(pairs)
-    counting = [pair for pair, counts in zip(pairs, fresh, strict=True) if counts]
+    """Return the links of an entry that count, by fingerprint.
+
+    Raises:
+        ClusterError: it is none.
+    """
+    try:
+        pairs = _unpack(entry.entry)
+        fresh = entry.fresh or b"\1" * len(pairs)
+        counting = [pair for pair, counts in zip(pairs, fresh, strict=True) if counts]
+    except ValueError as error:
+        raise ClusterError(f"what the store has of {server} cannot be read: {error}") from None
     return list(_by_fingerprint(server, counting))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 import time
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -16,8 +18,18 @@ from andante.crawl.changes import decisive
 from andante.crawl.cluster import LEASE_JUDGED, Cluster
 from andante.crawl.settings import Settings, SettingsError
 
-_SHARED = ("rate", "delay", "per_server", "total_rate", "max_pages", "policy", "ignore_robots")
-"""Settings that must be the same for all nodes, besides those that decide what is found: politeness and limits hold for the crawl."""
+_SHARED = (
+    "rate",
+    "delay",
+    "per_server",
+    "per_ip",
+    "total_rate",
+    "max_pages",
+    "policy",
+    "ignore_robots",
+    "lease",
+)
+"""Settings that must be the same for all nodes, besides those that decide what is found: politeness and limits hold for the crawl, and a lease is of use only if all wait for its end."""
 
 
 async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> Cluster:
@@ -26,13 +38,9 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
     Raises:
         ClusterError: it cannot be, in one line.
     """
-    try:
-        from andante.cluster.redis import RedisStore  # noqa: PLC0415  # an extra
+    with extra():
+        from andante.cluster.redis import RedisStore  # noqa: PLC0415
         from andante.cluster.zookeeper import ZooKeeper  # noqa: PLC0415
-    except ImportError as error:
-        raise ClusterError(
-            f"--cluster needs {error.name}; install it with: pip install 'andante[cluster]'"
-        ) from None
     assert settings.cluster is not None
     crawl = _name(seeds) if settings.crawl_name is None else settings.crawl_name
     store = RedisStore(
@@ -56,6 +64,21 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
         config=_config(settings),
         owners=_owners(settings.owners),
     )
+
+
+@contextmanager
+def extra() -> Iterator[None]:
+    """Import in this what only those have who have installed it for a cluster.
+
+    Raises:
+        ClusterError: it is missing.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ClusterError(
+            f"--cluster needs {error.name}; install it with: pip install 'andante[cluster]'"
+        ) from None
 
 
 def clock() -> float:
@@ -84,6 +107,13 @@ def _owners(path: Path | None) -> dict[str, str]:
     return {server: node for node, servers in planned.items() for server in servers}
 
 
+def differing(*configs: bytes) -> list[str]:
+    """Return the names of the settings in which the configurations of two nodes differ."""
+    one, other = (msgspec.json.decode(config, type=dict[str, Any]) for config in configs)
+    return sorted(name for name in one.keys() | other if one.get(name) != other.get(name))
+
+
 def _config(settings: Settings) -> bytes:
     shared = {name: str(getattr(settings, name)) for name in _SHARED}
-    return msgspec.json.encode(decisive(settings) | shared, order="sorted")
+    judged = {"zookeeper": settings.zookeeper is not None}
+    return msgspec.json.encode(decisive(settings) | shared | judged, order="sorted")

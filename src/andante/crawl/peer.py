@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import msgspec
 
-from andante.cluster.balance import Load, choose
 from andante.cluster.exchange import (
     POOL,
     Answer,
@@ -24,9 +23,11 @@ from andante.cluster.exchange import (
     Joined,
     Keep,
     Known,
+    Links,
     LostError,
     Marked,
     Node,
+    OtherSettingsError,
     Own,
     Rewrite,
     Take,
@@ -34,13 +35,16 @@ from andante.cluster.exchange import (
     UnreachableError,
 )
 from andante.cluster.frontier import SharedFrontier
-from andante.cluster.lease import Judge, Lease, Watch
+from andante.cluster.lease import Judge, Watch
 from andante.cluster.outbox import Kept, Outbox, decode
-from andante.crawl.cluster import LEASE, LEASE_JUDGED, Cluster
+from andante.crawl.balancing import Balancing
+from andante.crawl.cluster import Cluster
 from andante.crawl.handover import Handover
+from andante.crawl.join import differing
+from andante.crawl.news import News
+from andante.crawl.presence import Presence
 from andante.crawl.pulse import Beat, Pulse, Shares
 from andante.crawl.state import State
-from andante.frontier.seen import unpack
 from andante.observe import Event
 from andante.store.job import Outgoing
 
@@ -55,39 +59,51 @@ _LEAVING = 10.0
 
 
 class Peer:
-    """Speaks for a node with the shared store, at each heart-beat and sooner while there is little to do."""
+    """Speaks for a node with the shared store, at each heart-beat and sooner while there is little to do.
 
-    def __init__(self, state: State, cluster: Cluster, outbox: Outbox) -> None:
+    Args:
+        state: of the crawl.
+        cluster: whom it is shared with.
+        outbox: takes what the node has to say.
+        moved: seeds that the job has and the user did not give: where seeds have moved to. An earlier life may have ended before it could tell the others.
+    """
+
+    def __init__(
+        self, state: State, cluster: Cluster, outbox: Outbox, moved: Sequence[str] = ()
+    ) -> None:
         assert isinstance(state.frontier, SharedFrontier)
         self._state = state
         self._frontier = state.frontier
         self._outbox = outbox
         self._cluster = cluster
         self._store = cluster.store
-        self._members = cluster.members
-        settings = state.settings
-        self._lease_time = settings.lease or (LEASE if cluster.members is None else LEASE_JUDGED)
-        self._lease = self._new_lease()
-        self._watch = Watch(self._lease_time)
+        self._presence = Presence(state, cluster)
+        self._lease = self._presence.new_lease()
+        self._watch = Watch(self._presence.lease)
+        self._news = News(state, self._store, self._hear)
         self._handover = Handover(state, self._frontier, outbox, self._store)
         self._pulse = Pulse(state, self._frontier, self._handover, cluster.busy)
+        self._balancing = Balancing(cluster, self._frontier, self._handover, outbox, self._pulse)
         self._shares = Shares(state)
         self._epoch = POOL
         self._generation = ""
         self._nodes: dict[int, Node] = {}
-        self._loads: dict[int, Load] = {}
+        self._have_told = False
         self._totals: Totals | None = None
         self._is_over = False
-        self._news = 0
-        self._is_taking = False
         self._sent: tuple[int, float] = (0, 0.0)
         self._tasks: dict[object, asyncio.Task[None]] = {}
         self._packed: list[tuple[str, int, bytes]] = []
         self._rewritten: list[Rewrite] = []
         self._settled = True
+        self._settling: asyncio.Task[None] | None = None
+        self._is_told = True
+        self._to_enter = False
         self._trouble = ""
+        self._changed: dict[str, None] = {}
+        self._moved = moved
         state.may_send = self.may_send
-        state.seed_has_moved = lambda seed: self._do(("tell", seed), self._spread(seed))
+        state.seed_has_moved = lambda seed: self._do(("tell", seed), self._news.spread(seed))
         state.job.on_change = self._keep
 
     # What the engine asks
@@ -130,56 +146,61 @@ class Peer:
         job = self._state.job
         for number, data in job.outbox():
             self._outbox.restore(number, decode(data))
-        self._set_aside_ended()
+        self._handover.set_aside_ended()
+        sent_at = self._state.now()
         try:
-            joined = await self._enter(again=not job.is_new)
-            if joined.predecessor:
-                with contextlib.suppress(BuriedError, LostError):  # the first report sees to it
-                    await self._store.bury(joined.predecessor, to=self._epoch)
+            had_begun = job.was_shared or await self._presence.has_any()
+            joined = await self._ask_for_epoch(again=had_begun)
+            self._begin(joined)
+            with contextlib.suppress(BuriedError, LostError):  # the first report sees to it
+                await self._bury_earlier(joined)
+        except OtherSettingsError as error:
+            names = ", ".join(differing(error.config, self._cluster.config))
+            raise ClusterError(f"{error}: {names}; give all its nodes the same") from None
         except UnreachableError as error:
             raise ClusterError(f"cannot reach the store: {error}") from None
-        for text in joined.told:
-            self._hear(text)
-        if joined.settled:
+        await self._presence.enter(joined.epoch)
+        self._lease.confirmed(Judge.STORE, sent_at, self._state.now())
+        self._news.hear(joined.told)
+        self._is_told = job.generation in ("", joined.generation)
+        if self._is_told:
             job.forget_queue()
-        return joined.settled
+        return self._is_told
 
-    async def _enter(self, *, again: bool) -> Joined:
-        """Get an epoch."""
-        sent_at = self._state.now()
-        joined = await self._store.join(
+    async def _ask_for_epoch(self, *, again: bool) -> Joined:
+        return await self._store.join(
             self._cluster.node,
             token=self._state.job.token,
             config=self._cluster.config,
             again=again,
         )
+
+    def _begin(self, joined: Joined) -> None:
+        """Begin an epoch."""
         self._epoch, self._generation = joined.epoch, joined.generation
         self._settled = joined.settled
-        if self._members is not None:
-            with contextlib.suppress(UnreachableError):  # it is tried again
-                await self._members.enter(joined.epoch, self._cluster.node)
-        self._lease = self._new_lease()
-        self._lease.confirmed(Judge.STORE, sent_at, self._state.now())
+        self._nodes, self._have_told = {}, False
         self._watch.gap()
-        return joined
 
-    def _new_lease(self) -> Lease:
-        members = self._lease_time if self._members is None else self._members.ttl
-        return Lease({Judge.STORE: self._lease_time, Judge.MEMBERS: members})
+    async def _bury_earlier(self, joined: Joined) -> None:
+        """End an earlier epoch of this node."""
+        if joined.predecessor:
+            await self._store.bury(joined.predecessor, to=joined.epoch)
 
     async def run(self) -> None:
         """Speak, until cancelled."""
-        confirming = asyncio.create_task(self._confirm())
+        confirming = asyncio.create_task(self._presence.confirm(lambda: self._lease))
+        for seed in self._moved:
+            self._do(("tell", seed), self._news.spread(seed))
         try:
-            if not self._settled:
-                self._say_all()
+            self._tell_store(owns=False)
             while True:
                 began = self._state.now()
                 was_heard = await self._speak()
                 await self._rest(began, may_hurry=was_heard)
         finally:
             confirming.cancel()
-            for task in self._tasks.values():
+            for task in (*self._tasks.values(), *filter(None, [self._settling])):
                 task.cancel()
             self._handover.close()
 
@@ -190,6 +211,8 @@ class Peer:
             if self._outbox.is_behind and not self._trouble:
                 return
             await asyncio.sleep(period / _STEPS)
+            if self._handover.failure is not None:
+                raise self._handover.failure
             self._handover.see_to_leaving()
             if may_hurry and self._outbox and self._frontier.queued < self._enough():
                 return
@@ -202,23 +225,27 @@ class Peer:
 
     async def leave(self, commit: Callable[[], Awaitable[None]]) -> None:
         """Hand over all servers, and leave. What cannot be said now is said by the next start, or found out by the others."""
-        for key in list(self._frontier.servers):
-            self._handover.give(key)
         try:
             async with asyncio.timeout(_LEAVING):
+                while True:
+                    if await self._speak() and self._settled:
+                        break  # else the job keeps what waits
+                    await asyncio.sleep(self._state.settings.heartbeat)
+                for key in list(self._frontier.servers):
+                    self._handover.give(key)
                 while self._handover.is_leaving or self._outbox:
                     await commit()
                     if not await self._speak():
                         await asyncio.sleep(self._state.settings.heartbeat)
                 await commit()  # that all was heard
+                if parting := self._shares.parting(self._cluster.node):
+                    await self._store.tell(parting)
                 await self._store.leave()
         except (TimeoutError, UnreachableError, BuriedError, LostError, ClusterError):
             self._tell(
                 "the store could not be told that this node leaves: the others will take it for dead"
             )
-        if self._members is not None:
-            with contextlib.suppress(UnreachableError, ClusterError):
-                await self._members.leave()
+        await self._presence.leave()
 
     # Commits
 
@@ -228,6 +255,8 @@ class Peer:
         self._packed = self._handover.packed()
         ended = self._frontier.ended()
         self._rewritten = self._handover.rewritten(ended)
+        if self._is_told and not self._outbox.is_telling:
+            self._state.job.generation = self._generation
         return Outgoing(*self._outbox.changes(ended))
 
     def after_commit(self) -> None:
@@ -241,16 +270,21 @@ class Peer:
         self._packed = []
 
     def _keep(self, key: str) -> None:
-        """What the next owner of a server must know has changed."""
-        server = self._frontier.servers.get(key)
-        if server is not None:
-            self._handover.keep(server)
+        """What the next owner of a server must know has changed: the store is told with the next report."""
+        self._changed[key] = None
+
+    def _keep_changed(self) -> None:
+        for key in self._changed:
+            if (server := self._frontier.servers.get(key)) is not None:
+                self._handover.keep(server)
+        self._changed.clear()
 
     # Speaking
 
     async def _speak(self) -> bool:
         """Send a report and take its answer; tell whether there was one."""
         sent_at = self._state.now()
+        self._keep_changed()
         report = self._outbox.report(self._beat())
         if report.number != self._sent[0]:
             self._sent = report.number, sent_at
@@ -265,17 +299,35 @@ class Peer:
             self._missed(str(error))
             return False
         except BuriedError:
+            self._emit("cluster.fenced", "the other nodes took this one for dead; it joins again")
+            self._lease.end()
             await self._rejoin()
             return False
         except LostError:
-            await self._rebuild()
+            self._emit(
+                "cluster.lost", "the store has lost its data; it is told what this node holds"
+            )
+            self._is_told = False
+            await self._rejoin()
             return False
-        self._trouble = ""
+        if self._trouble:
+            self._trouble = ""
+            self._emit("cluster.mended", "the store answers again")
         now = self._state.now()
-        self._lease.confirmed(Judge.STORE, self._sent[1], now)
         self._watch.observe(answer.nodes, sent_at, now)
-        for kept, given in self._outbox.heard(answer.parts):
+        heard = self._outbox.heard(answer.parts)
+        if any(isinstance(kept.part, Own) and not given for kept, given in heard):
+            self._lease.end()  # the store was settled before: this node's servers may be others'
+            self._is_told = False
+            await self._rejoin()
+            return False
+        for kept, given in heard:
             self._take(kept, given)
+        if not self._outbox.is_claiming:
+            self._lease.confirmed(Judge.STORE, self._sent[1], now)
+            if self._to_enter:
+                self._to_enter = False
+                self._do("enter", self._presence.enter(self._epoch))
         self._handover.mail(answer.mail, self._epoch)
         self._handover.open(answer.grants)
         self._look_at(answer, now)
@@ -288,54 +340,45 @@ class Peer:
 
     def _tell(self, problem: str) -> None:
         """Tell the user once what is wrong."""
-        if problem != self._trouble and self._state.emit is not None:
-            self._state.emit(Event(event="cluster.trouble", detail=problem))
+        if problem != self._trouble:
+            self._emit("cluster.trouble", problem)
         self._trouble = problem
 
     def _take(self, kept: Kept, answer: object) -> None:
         """Take what a part of a report was answered."""
         part = kept.part
-        if isinstance(answer, Marked):
-            planned = self._planned(part.server) if answer.taken else None  # type: ignore[union-attr]
-            if planned is None:
-                self._handover.marked(kept, answer, self._epoch)
+        if isinstance(part, Links):
+            assert isinstance(answer, Marked)
+            planned = self._balancing.planned(part.server, self._epoch, self._nodes)
+            if planned is not None and answer.taken and part.fingerprints:
+                self._handover.pass_on(part.server, planned)
             else:
-                self._outbox.say(Give(part.server, planned))  # type: ignore[union-attr]
+                self._handover.marked(kept, answer, self._epoch)
         elif isinstance(part, Take):
-            self._is_taking = False
+            self._balancing.is_taking = False
             assert isinstance(answer, list)
             self._handover.open(answer)
         elif isinstance(part, Give):
             self._handover.given(part.server)
         elif isinstance(part, Rewrite) and answer:
             self._handover.was_rewritten(part)
-        elif isinstance(part, Own | Ended) and not answer:
+        elif isinstance(part, Ended) and not answer:
             self._handover.lose(part.server)
-
-    def _keep_to_plan(self, came: Collection[int]) -> None:
-        """Give nodes that have just come the servers that they are to have at first."""
-        if came and self._cluster.owners:
-            for key in list(self._frontier.servers):
-                planned = self._planned(key)
-                if planned is not None and planned in came:
-                    self._handover.give(key, planned)
-
-    def _planned(self, server: str) -> int | None:
-        """Return the other node that is to have a server at first, if it is there."""
-        epoch = self._cluster.planned(server, self._nodes.values())
-        return None if epoch == self._epoch else epoch
 
     def _look_at(self, answer: Answer, now: float) -> None:
         """See who is there, who is not, and whether all is done."""
-        came = answer.nodes.keys() - self._nodes.keys()
         self._nodes = answer.nodes
         beats = {
             epoch: msgspec.msgpack.decode(node.beat, type=Beat)
             for epoch, node in answer.nodes.items()
             if node.beat
         }
-        self._loads = {epoch: beat.load for epoch, beat in beats.items()}
-        self._shares.divide(self._epoch, answer.nodes, beats)
+        self._have_told = all(epoch in beats and not beats[epoch].telling for epoch in answer.nodes)
+        self._shares.divide_rate(self._epoch, answer.nodes, beats, settled=answer.settled)
+        if answer.news == self._news.count:
+            self._shares.divide_pages(self._epoch, answer.nodes, beats)
+        else:
+            self._do("news", self._news.listen(answer.news))
         before, self._totals = self._totals, answer.totals
         self._is_over = (
             before is not None
@@ -343,16 +386,13 @@ class Peer:
             and not before.waiting
             and answer.totals.changes == before.changes
             and not self._outbox
+            and answer.settled
         )
         for epoch, count in self._watch.silent(now).items():
             if epoch != self._epoch:
                 self._do(epoch, self._bury(epoch, count))
-        if answer.news != self._news:
-            self._news = answer.news
-            self._do("news", self._listen())
         if not self._is_over and not self._state.stopping and self._settled:
-            self._keep_to_plan(came)
-            self._balance(answer.totals)
+            self._balancing.move(self._epoch, answer.nodes, beats, answer.totals)
 
     def _do(self, what: object, work: Coroutine[Any, Any, None]) -> None:
         """Do something besides, unless it is being done."""
@@ -365,124 +405,88 @@ class Peer:
     def _beat(self) -> bytes:
         beat = self._pulse.beat(
             self._nodes,
-            lease=self._lease_time,
+            lease=self._presence.lease,
             unheard=self._outbox.waiting,
             fetched=self._shares.fetched,
+            telling=self._outbox.is_telling,
+            claim=self._shares.claim(),
         )
         return msgspec.msgpack.encode(beat)
 
-    def _balance(self, totals: Totals) -> None:
-        """Give servers to the pool, or take some from it."""
-        if self._handover.is_busy or self._is_taking:
-            return
-        loads = self._loads | {self._epoch: self._pulse.load()}
-        move = self._cluster.balance.decide(
-            self._epoch, loads, waiting=totals.waiting, pool=totals.pool
-        )
-        if move.give:
-            servers = self._frontier.servers.values()
-            sizes = ((each.key, each.queued, each.visits > 0) for each in servers if each.queued)
-            for key in choose(sizes, move.give):
-                self._handover.give(key)
-        elif move.take:
-            self._is_taking = True
-            self._outbox.say(Take(move.take))
-
     # Others
-
-    async def _confirm(self) -> None:
-        """Let the members know that this node lives."""
-        while self._members is not None:
-            sent_at = self._state.now()
-            with contextlib.suppress(UnreachableError, ClusterError):
-                await self._members.confirm()
-                self._lease.confirmed(Judge.MEMBERS, sent_at, self._state.now())
-            await asyncio.sleep(self._state.settings.heartbeat)
 
     async def _bury(self, epoch: int, count: int) -> None:
         """A node has been silent for a whole lease: it is dead, unless the members know better."""
         name = self._nodes[epoch].name
         with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
-            if self._members is not None and epoch in await self._members.present():
-                return
-            if await self._store.bury(epoch, count=count):
+            if await self._presence.is_gone(epoch) and await self._store.bury(epoch, count=count):
                 self._emit("cluster.buried", f"node {name} is dead: its servers go to the others")
-
-    async def _listen(self) -> None:
-        """Hear what others have told."""
-        try:
-            for text in await self._store.told():
-                self._hear(text)
-        except (UnreachableError, LostError, ClusterError):
-            self._news = -1  # again
-
-    async def _spread(self, seed: str) -> None:
-        """Tell the others that a seed has moved."""
-        while True:
-            with contextlib.suppress(UnreachableError, LostError, ClusterError):
-                await self._store.tell(seed)
-                return
-            await asyncio.sleep(self._state.settings.heartbeat)
-
-    def _hear(self, seed: str) -> None:
-        """Another node's seed has moved: the crawl moves with it."""
-        self._state.scope.add(seed)
 
     # When all is lost
 
     async def _rejoin(self) -> None:
-        """Others have taken this node for dead: what it has not committed it forgets, and begins anew."""
-        self._emit("cluster.fenced", "the other nodes took this one for dead; it joins again")
-        self._lease.end()
-        self._outbox.restart()
-        self._set_aside_ended()
-        self._frontier.discard()
-        self._state.discard()
-        self._handover.forget()
-        await self._begin_anew()
+        """Begin another epoch. A node whose lease has ended may have lost its servers to others: what it has not committed it forgets.
 
-    async def _rebuild(self) -> None:
-        """The store has lost its data: it is told what this node holds."""
-        self._emit("cluster.lost", "the store has lost its data; it is told what this node holds")
-        self._outbox.restart()
-        self._set_aside_ended()
-        self._handover.restart()
-        if not await self._begin_anew():
-            return
-        if self._settled:
-            self._handover.offer_all()
-        else:
-            self._say_all()
-
-    async def _begin_anew(self) -> bool:
-        """Get another epoch; tell whether that was possible, else it is tried again."""
-        for kind in (Keep, Give, Take, Heard, Rewrite, Own, Known):
-            self._outbox.drop(kind)
-        self._packed, self._rewritten = [], []  # a commit may be under way
-        self._is_taking = False
-        self._totals = None
+        If it cannot, it is tried again: the store refuses what the old epoch says.
+        """
+        self._is_told = self._is_told and not self._outbox.is_telling
+        sent_at = self._state.now()
         try:
-            joined = await self._enter(again=True)
-            if joined.predecessor:
-                await self._store.bury(joined.predecessor, to=self._epoch)
+            joined = await self._ask_for_epoch(again=True)
         except (UnreachableError, BuriedError, LostError, ClusterError) as error:
             self._missed(str(error))
-            return False
-        return True
+            return
+        while self._outbox.is_committing:  # noqa: ASYNC110  # the disk's thread has it
+            await asyncio.sleep(self._state.settings.heartbeat / _STEPS)
+        self._begin(joined)
+        self._outbox.restart()
+        for kind in (Keep, Give, Take, Heard, Rewrite, Own, Known):
+            self._outbox.drop(kind)
+        self._handover.set_aside_ended()
+        self._packed, self._rewritten = [], []  # a commit may be under way
+        self._balancing.is_taking = False
+        self._totals = None
+        self._shares.begin()
+        owns = self._lease.holds(self._state.now()) and not self._settled
+        self._tell_store(owns=owns)
+        if not owns:
+            self._frontier.discard()
+            self._state.discard()
+            self._lease = self._presence.new_lease()
+            self._lease.confirmed(Judge.STORE, sent_at, self._state.now())
+            self._do("enter", self._presence.enter(joined.epoch))
+        with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
+            await self._bury_earlier(joined)  # else its silence is seen
 
-    def _set_aside_ended(self) -> None:
-        """URLs have ended of which another epoch of this node could not say so: it is said when their servers are granted to it again."""
-        for part in self._outbox.drop(Ended):
-            assert isinstance(part, Ended)
-            self._handover.before.update(unpack(part.fingerprints))
+    def _hear(self, text: str) -> None:
+        """Another node has left; or its seed has moved, and the crawl moves with it."""
+        if not self._shares.hear(text):
+            self._state.scope.add(text)
 
-    def _say_all(self) -> None:
-        """Say all that this node holds; what it finds meanwhile waits until all others have had time to do so, too."""
-        self._handover.say_all()
-        self._do("settle", self._settle())
+    def _tell_store(self, *, owns: bool) -> None:
+        """Tell the store what this node holds, unless it knows; while it is not settled, what was found waits until all others have had time to do so, too.
+
+        Args:
+            owns: the node's servers are certainly its own.
+        """
+        if self._settling is not None:
+            self._settling.cancel()
+            self._settling = None
+        if not self._settled:
+            self._outbox.hold()
+            self._settling = asyncio.create_task(self._settle())
+        if owns:
+            self._handover.claim_all()
+            self._to_enter = True  # until all is claimed, others wait for the epoch before
+        else:
+            if not self._is_told:
+                self._handover.offer_all()
+            self._handover.forget()
+        self._is_told = True
 
     async def _settle(self) -> None:
-        await asyncio.sleep(self._lease_time)
+        """Wait until the others have told what they hold, too; then what was found may be said."""
+        await self._presence.rest(lambda: self._nodes, lambda: self._have_told)
         while not self._settled:
             with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
                 await self._store.settle()

@@ -8,10 +8,13 @@ from math import inf
 import msgspec
 
 from andante.cluster.balance import Load, Throughput
-from andante.cluster.exchange import Node
+from andante.cluster.exchange import POOL, Node
 from andante.cluster.frontier import SharedFrontier
 from andante.crawl.handover import Handover
 from andante.crawl.state import State
+
+_PARTING = "pages "
+"""Begins what a node tells for good of the pages that it has fetched."""
 
 _CONNECTIONS = 256
 """Stands for the connections where their number is found by the crawl."""
@@ -29,8 +32,12 @@ class Beat(msgspec.Struct, array_like=True):
     """Seconds without a beat after which others may take it for dead."""
     unheard: int = 0
     """Links that it has found and the store has not heard of."""
+    telling: bool = False
+    """After a loss: it has not told the store yet what it holds."""
     fetched: dict[str, int] = {}
     """Where the pages are limited: those of each node by name, as far as it has heard; also of nodes that have left, or died."""
+    claim: int = 0
+    """Where the pages are limited: those that it wants to have fetched in all, at most."""
 
 
 class Pulse:
@@ -63,7 +70,14 @@ class Pulse:
         return self._throughput.rate
 
     def beat(
-        self, nodes: Iterable[int], *, lease: float, unheard: int, fetched: dict[str, int]
+        self,
+        nodes: Iterable[int],
+        *,
+        lease: float,
+        unheard: int,
+        telling: bool,
+        fetched: dict[str, int],
+        claim: int,
     ) -> Beat:
         """Return the beat of this moment; see `Beat`."""
         now, requests, busy = self._state.now(), self._state.stats.requests, self._busy()
@@ -72,7 +86,8 @@ class Pulse:
         if seconds > 0:
             use = max((busy - before[2]) / seconds, self._in_use())
             self._throughput.add(seconds, requests - before[1], use=use)
-        return Beat(self.load(), self._state.stats.pages, list(nodes), lease, unheard, fetched)
+        pages = self._state.stats.pages
+        return Beat(self.load(), pages, list(nodes), lease, unheard, telling, fetched, claim)
 
     def load(self) -> Load:
         """Return the work that the node has."""
@@ -84,7 +99,7 @@ class Pulse:
             power=measured.power,
             known=measured.known,
             servers=len(sizes),
-            largest=max(sizes, default=0),
+            largest=max((size for _, size, _ in self._frontier.stones()), default=0),
         )
 
     def _in_use(self) -> float:
@@ -94,44 +109,111 @@ class Pulse:
 
 
 class Shares:
-    """Keeps a node to its part of what is allowed to all together: the total rate, and the pages."""
+    """Keeps a node to its part of what is allowed to all together: the total rate, and the pages.
+
+    Of the pages each node *claims* some in its beat, and has them when all claims, as the answer shows them, are no more than the limit. The store takes
+    one report after another, so of two nodes that claim the same pages the later one sees it. From the moment at which it claims less a node has no more.
+    So the nodes together never have more than the limit.
+    """
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._limit = state.settings.max_pages
+        self._wanted = self._room = self._limit or 0
         self.is_known = state.settings.total_rate == inf
         """The node knows its part of the total rate; before that it may send nothing."""
+        self._epoch = POOL
         self.fetched: dict[str, int] = {}
         """Pages of all nodes by name, where they are limited."""
+        self.begin()
 
-    def divide(self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat]) -> None:
-        """Take what the beats of all nodes say; ``epoch`` is this one's."""
+    def begin(self) -> None:
+        """The node has, or will have, another epoch: nothing that it has claimed counts."""
+        if self._limit is not None:
+            self._state.max_pages = self._taken
+
+    @property
+    def _taken(self) -> int:
+        """Pages that the node has fetched, and those that it may have in a moment."""
+        return self._state.stats.pages + self._state.in_hand
+
+    def claim(self) -> int:
+        """Return what the node claims in the beat that goes now; 0 where the pages are not limited."""
+        has = self._state.max_pages
+        if has is None:
+            return 0
+        claim = max(self._taken, min(self._wanted, max(has, self._room)))
+        self._state.max_pages = min(has, claim)
+        return claim
+
+    def parting(self, name: str) -> str:
+        """Return what those who come later must know of this node, when it leaves; empty: nothing."""
+        return "" if self._limit is None else f"{_PARTING}{self._state.stats.pages} {name}"
+
+    def hear(self, text: str) -> bool:
+        """Take what a node has told; tell whether it was a `parting`."""
+        if not text.startswith(_PARTING):
+            return False
+        pages, _, name = text.removeprefix(_PARTING).partition(" ")
+        self._note(name, int(pages))
+        return True
+
+    def _note(self, name: str, pages: int) -> None:
+        self.fetched[name] = max(pages, self.fetched.get(name, 0))
+
+    def divide_rate(
+        self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat], *, settled: bool
+    ) -> None:
+        """Take an equal part: less at once when there are more nodes, more when all others know of this one.
+
+        Args:
+            epoch: this node's.
+            nodes: all.
+            beats: what they say.
+            settled: all have spoken that are there.
+        """
         others = set(nodes) - {epoch}
-        self._divide_rate(epoch, others, beats)
-        if self._state.settings.max_pages is not None:
-            self._count(nodes, beats)
-            self._divide_pages(nodes[epoch].name, epoch, others)
-
-    def _count(self, nodes: Mapping[int, Node], beats: Mapping[int, Beat]) -> None:
-        """Learn what all nodes have fetched, those among them that are not there any more."""
-        for epoch, beat in beats.items():
-            for name, pages in (*beat.fetched.items(), (nodes[epoch].name, beat.pages)):
-                self.fetched[name] = max(pages, self.fetched.get(name, 0))
-
-    def _divide_rate(self, epoch: int, others: set[int], beats: Mapping[int, Beat]) -> None:
-        """An equal part: less at once when there are more nodes, more when all others know of this one."""
         total = self._state.settings.total_rate
+        if epoch != self._epoch and settled:  # the others may have divided all without this node
+            self.is_known = total == inf
+        self._epoch = epoch
         part = total / (len(others) + 1)
-        all_know = all(each in beats and epoch in beats[each].seen for each in others)
+        all_know = settled and all(each in beats and epoch in beats[each].seen for each in others)
         if total < inf and (all_know or (self.is_known and part < self._state.total.set_point)):
             self.is_known = True
             self._state.total.change(part, self._state.now())
 
-    def _divide_pages(self, name: str, epoch: int, others: set[int]) -> None:
-        """An equal part of what is left; nodes that speak at one moment may pass it by a few."""
-        limit, own = self._state.settings.max_pages, self._state.stats.pages
-        assert limit is not None
-        left = max(limit - own - sum(self.fetched.values()) + self.fetched.get(name, 0), 0)
-        part, rest = divmod(left, len(others) + 1)
-        is_first = all(epoch < each for each in others)
-        self._state.max_pages = own + part + (rest if is_first else 0)
-        self._state.is_full = not left
+    def divide_pages(
+        self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat]
+    ) -> None:
+        """Take what was claimed, if all claims can be met; then want an equal part of what is left, the rest for the first that has URLs.
+
+        The crawl is full when all others know what this node has fetched: once it has left its beat is gone.
+
+        Args:
+            epoch: this node's.
+            nodes: all that there are; all that was told by those who have left must have been heard.
+            beats: of all nodes, this one's as the store has it among them.
+        """
+        if (limit := self._limit) is None:
+            return
+        for each, beat in beats.items():
+            for other, pages in (*beat.fetched.items(), (nodes[each].name, beat.pages)):
+                self._note(other, pages)
+        state, own, name = self._state, beats[epoch], nodes[epoch].name
+        claims = {each: pages for each, pages in self.fetched.items() if each != name}
+        left = max(limit - state.stats.pages - sum(claims.values()), 0)
+        for each, beat in beats.items():
+            if each != epoch and (other := nodes[each].name) != name:
+                claims[other] = max(claims[other], beat.claim)
+        self._room = limit - sum(claims.values())
+        if own.claim <= self._room:
+            state.max_pages = own.claim
+        part, rest = divmod(left, len(nodes))
+        first = min((each for each, beat in beats.items() if beat.load.waiting), default=min(nodes))
+        self._wanted = state.stats.pages + part + (rest if epoch == first else 0)
+        state.is_full = not left and all(
+            each in beats and beats[each].fetched.get(name, 0) >= state.stats.pages
+            for each in nodes
+            if each != epoch
+        )

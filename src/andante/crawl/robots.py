@@ -29,7 +29,7 @@ class RobotsBook:
         self._ends = ends
         self._ignored = state.settings.ignore_robots
         self._agent = state.settings.robots_name
-        self._robots: dict[Server, Robots] = {}
+        self._robots = state.robots
         self._readings: dict[Server, RobotsReading] = {}
 
     def is_wanted(self, server: Server) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_type_hints
 
 from andante import units
 from andante.crawl.values import typed
-from andante.store.output import SUFFIXES
+from andante.store.formats import SUFFIXES
 
 
 class SettingsError(ValueError):
@@ -163,7 +163,7 @@ class Settings:
         group="Who",
     )
     zookeeper: str | None = _setting(
-        "Let this ZooKeeper judge which nodes live: HOST:PORT,HOST:PORT/CHROOT [default: Redis does]",
+        "Let this ZooKeeper judge which nodes live: [tls://][USER:PASSWORD@]HOST:PORT,HOST:PORT/PATH [default: Redis does]",
         default=None,
         group="Who",
     )

@@ -129,7 +129,9 @@ def engine(
     Raises:
         SettingsError: there are no seeds.
     """
-    seeds = list(dict.fromkeys([*job.seeds, *seeds]))
+    given = list(seeds)
+    moved = [seed for seed in job.seeds if seed not in given]
+    seeds = list(dict.fromkeys([*job.seeds, *given]))
     if not seeds:
         raise SettingsError("no seeds: give at least one URL to start from")
     scope = urls.Scope(settings.scope, include=settings.include, exclude=settings.exclude)
@@ -141,4 +143,4 @@ def engine(
     )
     if cluster is None or outbox is None:
         return Engine(state)
-    return Engine(state, Peer(state, cluster, outbox))
+    return Engine(state, Peer(state, cluster, outbox, moved))

@@ -283,8 +283,18 @@ class Throttle:
             ceiling = Ceiling(self._state.job.learnt(server.key), now=now)
             flow = self._servers[server] = _ServerFlow(Gauge(set_point, now), ceiling, now)
             flow.answered = server.estimate is not None  # it had been asked before it was forgotten
+            flow.backoff = self._earlier(server, now)
             server.origin_pace.change(flow.set_point, now)
         return flow
+
+    def _earlier(self, server: Server, now: float) -> Backoff | None:
+        """Return the back-off of an earlier start, or of the crawler that had the server, unless all is forgiven."""
+        trouble, held_until = self._state.job.trouble(server.key)
+        if trouble is None:
+            return None
+        quiet = max(self._state.wall() - held_until, 0.0)
+        backoff = Backoff(self._patience, trouble=trouble, quiet_from=now - quiet)
+        return None if backoff.is_over(now) else backoff
 
     def _address(self, address: Address) -> _AddressFlow:
         flow = self._addresses.get(address)
@@ -343,6 +353,7 @@ class Throttle:
     def _back_off(self, server: Server, backoff: Backoff, sign: Sign, came: _Came) -> None:
         state, before = self._state, backoff.until
         until = self._until(backoff, sign, came)
+        state.job.suffer(server.key, backoff.trouble)
         if backoff.failures:
             server.warmth.wide = False
         if until <= max(before, came.now):

@@ -12,6 +12,7 @@ Rules:
 from __future__ import annotations
 
 import re
+import zlib
 from typing import TYPE_CHECKING
 
 from protego import Protego
@@ -38,6 +39,12 @@ TTL = 86_400.0
 TTL_UNREACHABLE = 300.0
 """Seconds until a robots.txt that could not be read is tried again."""
 
+PACKED_MAX = 2048
+"""Bytes of a robots.txt that may be packed, some 400 rules: to read a longer one again is cheaper than to hand it around."""
+
+_UNPACKED_MAX = 16 * 1024
+"""Bytes of it before it is compressed; more hardly ever come down to so few."""
+
 _HTML = re.compile(rb"[\s\xef\xbb\xbf]*<")
 
 
@@ -51,7 +58,15 @@ class Robots:
         unreachable: why it could not be read, so that nothing is allowed; empty if it could.
     """
 
-    __slots__ = ("_agent", "_rules", "crawl_delay", "expires_at", "sitemaps", "unreachable")
+    __slots__ = (
+        "_agent",
+        "_rules",
+        "crawl_delay",
+        "expires_at",
+        "packed",
+        "sitemaps",
+        "unreachable",
+    )
 
     def __init__(
         self, text: str = "", *, agent: str, expires_at: float, unreachable: str = ""
@@ -67,6 +82,17 @@ class Robots:
         """Least seconds between requests that the server asks for."""
         self.sitemaps: list[str] = list(rules.sitemaps)
         """URLs of sitemaps as written, absolute or not."""
+        self.packed = _pack(text)
+        """The rules, for `unpack`; None: they are too long."""
+
+    @classmethod
+    def unpack(cls, packed: bytes, *, agent: str, expires_at: float) -> Robots:
+        """Return what another crawler has read, perhaps under another name.
+
+        Raises:
+            ValueError: it was not packed so.
+        """
+        return cls(_unpack(packed), agent=agent, expires_at=expires_at)
 
     def allows(self, url: str) -> bool:
         """Tell whether the crawler may ask for a URL of the server."""
@@ -131,6 +157,28 @@ def _body(response: Response) -> bytes | Failure:
 
 def _location(headers: list[Header]) -> bytes:
     return next((value for name, value in headers if name.lower() == b"location"), b"")
+
+
+def _pack(text: str) -> bytes | None:
+    body = text.encode()
+    if len(body) > _UNPACKED_MAX:
+        return None
+    packed = zlib.compress(body, 6, -15) if body else b""
+    return packed if len(packed) <= PACKED_MAX else None
+
+
+def _unpack(packed: bytes) -> str:
+    """Undo `_pack`; of what it did not make, read no more than that could be."""
+    if not packed:
+        return ""
+    unpacker = zlib.decompressobj(-15)
+    try:
+        body = unpacker.decompress(packed, _UNPACKED_MAX + 1)
+    except zlib.error as error:
+        raise ValueError("no packed robots.txt") from error
+    if not unpacker.eof or unpacker.unused_data or len(body) > _UNPACKED_MAX:
+        raise ValueError("a packed robots.txt that is cut off, too long, or followed by something")
+    return body.decode()
 
 
 def _text(body: bytes) -> str:

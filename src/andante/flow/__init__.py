@@ -1,6 +1,15 @@
 """How fast: set-points, connection limits, back-off. Pure: time and chance are arguments."""
 
-from andante.flow.backoff import PATIENCE, Again, Backoff, BackoffSettings, Sign, Verdict, verdict
+from andante.flow.backoff import (
+    PATIENCE,
+    Again,
+    Backoff,
+    BackoffSettings,
+    Sign,
+    Trouble,
+    Verdict,
+    verdict,
+)
 from andante.flow.ceiling import Ceiling, Learnt
 from andante.flow.knee import KneeLimit
 from andante.flow.limit import AimdLimit, GradientLimit, Limit, RttLimit, VegasLimit
@@ -28,6 +37,7 @@ __all__ = [
     "Sample",
     "Shortfall",
     "Sign",
+    "Trouble",
     "Unloaded",
     "VegasLimit",
     "Verdict",

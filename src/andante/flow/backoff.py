@@ -129,6 +129,14 @@ class BackoffSettings(msgspec.Struct, frozen=True, kw_only=True):
 _DEFAULTS = BackoffSettings()
 
 
+class Trouble(msgspec.Struct, frozen=True, array_like=True):
+    """What a job keeps of a back-off, besides how long it holds."""
+
+    failures: int
+    set_asides: int
+    has_answered: bool
+
+
 class Backoff:
     """The trouble of one server, or of one IP address. Without trouble there need not be one: see `is_over`.
 
@@ -141,6 +149,8 @@ class Backoff:
     Args:
         settings: how patient it is.
         has_answered: it has answered at some time, so it is worth waiting for.
+        trouble: that it was in when it was last heard of.
+        quiet_from: since when nothing has been asked of it, where there is such trouble.
     """
 
     __slots__ = (
@@ -156,7 +166,14 @@ class Backoff:
         "until",
     )
 
-    def __init__(self, settings: BackoffSettings = _DEFAULTS, *, has_answered: bool = True) -> None:
+    def __init__(
+        self,
+        settings: BackoffSettings = _DEFAULTS,
+        *,
+        has_answered: bool = True,
+        trouble: Trouble | None = None,
+        quiet_from: float = -inf,
+    ) -> None:
         self._settings = settings
         self.has_answered = has_answered
         self.failures = 0
@@ -168,6 +185,10 @@ class Backoff:
         self._mild = 0
         self._set_asides = 0
         self._failed_at = self._quiet_from = self._clock = -inf
+        if trouble is not None:
+            self.failures, self._set_asides = trouble.failures, trouble.set_asides
+            self.has_answered = trouble.has_answered
+            self._quiet_from = quiet_from
 
     def __repr__(self) -> str:
         state = "given up" if self.is_given_up else f"until {self.until:.1f}"
@@ -177,6 +198,13 @@ class Backoff:
     def limit(self) -> float:
         """Most requests in flight: 1 while in trouble, else infinite."""
         return 1 if self.failures else inf
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """What a job should keep; None where there are no failures, or nothing is asked any more."""
+        if not self.failures or self.is_given_up:
+            return None
+        return Trouble(self.failures, self._set_asides, self.has_answered)
 
     @property
     def is_set_aside(self) -> bool:

@@ -234,7 +234,10 @@ class Frontier(ServerQueue):
     def committed(self, changes: Changes) -> None:
         """The changes are on disk: let go of what memory need not hold, the newest first."""
         for server, block, *_ in changes.grown:
-            self._spare[block.number] = (server, block)
+            if (
+                self.servers.get(server.key) is server
+            ):  # else it has gone meanwhile, with its blocks
+                self._spare[block.number] = (server, block)
         freed = []
         for server, block in reversed(self._spare.values()):
             if self._resident <= self._resident_max:

@@ -23,6 +23,7 @@ EVENTS = {
     "server.given-up": "a server has failed for so long that all its URLs end; `server`, `reason`, `detail`",
     "server.speed": "how a server has fared, every 10 s while it is asked, or held with URLs waiting; `server`, `reason` if below its set-point, `speed`: the other columns of `andante status --speed`",
     "cluster.trouble": "the cluster's store does not answer, or refuses; the crawl goes on with what is here; `detail`",
+    "cluster.mended": "that is over",
     "cluster.buried": "this node has found another one dead, whose servers go to the others; `detail`",
     "cluster.fenced": "the others took this node for dead: what it had not committed is discarded, and it joins again; `detail`",
     "cluster.lost": "the cluster's store has lost its data, and is told again what this node holds; `detail`",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise, zip_longest
 from math import floor, inf
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from andante.cluster.memory import Memory
 from andante.cluster.packing import unpack
 from andante.crawl.settings import Settings
 from andante.frontier.seen import unpack as fingerprints
-from andante.sim.watch import Request, Watch, pages
+from andante.sim.watch import Life, Request, Watch, pages
 from andante.sim.web import Web
 
 _EPSILON = 1e-6
@@ -36,14 +36,17 @@ _CONTACT = 2.0
 _WORD = 3.0
 """Seconds, besides the commit interval and the heart-beat, from the end of a page to the moment at which the store has heard of it."""
 
+_TELLING = 10.0
+"""Seconds, more than messages are late, from joining the crawl after a loss until the store has been told what a node holds."""
+
 
 RULES = (
-    "one node a server",
-    "pauses kept",
+    "one node a server and IP address",
+    "pauses and rates kept",
     "nothing lost",
     "nothing fetched again without need",
     "books in order",
-    "nothing written by others than the owner",
+    "nothing asked for or written by others than the owner",
     "no server to and fro where nothing went wrong",
     "ended in time",
 )
@@ -87,13 +90,16 @@ def check(
     """
     found = Counter(pages(outputs))
     again = refetched(watch.requests)
-    problems = [*watch.problems, *lost(web, found, watch.at_risk)]
-    for requests in by_server(watch.requests).values():
+    problems = [*watch.problems, *lost(web, found, watch)]
+    for requests in by_place(watch.requests, lambda each: each.server).values():
+        problems += impatience(requests, crawl_delay)
+    for requests in by_place(watch.requests, watch.address).values():
         problems += crowds(requests, settings)
         problems += haste(requests, settings)
-        problems += impatience(requests, crawl_delay)
+    problems += rush(watch.requests, settings, len({life.node for life in watch.lives}))
     problems += waste(again, watch, settings, quiet=quiet)
     problems += theft(watch)
+    problems += ghosts(watch)
     problems += books(watch.memory)
     if watch.memory.totals.waiting:
         problems.append(f"{watch.memory.totals.waiting} URLs wait at the end, by the store")
@@ -113,16 +119,18 @@ def check(
     )
 
 
-def by_server(requests: Iterable[Request]) -> dict[str, list[Request]]:
-    """Return the requests of each server in the order of their arrival."""
+def by_place(
+    requests: Iterable[Request], place: Callable[[Request], str]
+) -> dict[str, list[Request]]:
+    """Return the requests at each server, or IP address, in the order of their arrival."""
     found: dict[str, list[Request]] = defaultdict(list)
     for request in sorted(requests, key=lambda each: each.arrives):
-        found[request.server].append(request)
+        found[place(request)].append(request)
     return found
 
 
 def crowds(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
-    """One node a server: never are more requests under way at one than one node may have, whoever sent them."""
+    """One node an IP address, and so a server: never are more requests under way at one than one node may have, whoever sent them."""
     most = settings.per_server if isinstance(settings.per_server, int) else 1
     under_way: list[Request] = []
     for request in requests:
@@ -130,7 +138,7 @@ def crowds(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
         under_way.append(request)
         if len(under_way) > most:
             names = ", ".join(f"{each.url} by {each.life.name}" for each in under_way)
-            yield f"at {request.arrives:.3f} s more than {most} under way at {request.server}: {names}"
+            yield f"at {request.arrives:.3f} s more than {most} under way at the address of {request.server}: {names}"
 
 
 def haste(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
@@ -149,7 +157,7 @@ def haste(requests: Sequence[Request], settings: Settings) -> Iterator[str]:
         most = floor(settings.rate) + 1
         for first, last in zip(requests, requests[most:], strict=False):
             if last.arrives - first.arrives < 60.0 - _EPSILON:
-                yield f"at {last.arrives:.3f} s {last.server} has had more than {most} requests in a minute"
+                yield f"at {last.arrives:.3f} s the address of {last.server} has had more than {most} requests in a minute"
 
 
 def impatience(requests: Sequence[Request], crawl_delay: float) -> Iterator[str]:
@@ -161,21 +169,50 @@ def impatience(requests: Sequence[Request], crawl_delay: float) -> Iterator[str]
             yield _hasty(later, earlier, f"{apart:.3f} s after {earlier.url}", crawl_delay)
 
 
+def rush(requests: Iterable[Request], settings: Settings, nodes: int) -> Iterator[str]:
+    """The total rate holds over all nodes; each may have sent one request just before a minute begins, and one as it ends."""
+    times = sorted(each.arrives for each in requests)
+    most = floor(settings.total_rate) + 2 * nodes if settings.total_rate < inf else len(times)
+    for first, last in zip(times, times[most:], strict=False):
+        if last - first < 60.0 - _EPSILON:
+            yield f"at {last:.3f} s the crawl has had more than {most} requests in a minute"
+            break
+
+
 def _hasty(later: Request, earlier: Request, what: str, least: float) -> str:
     return f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} {what} by {earlier.life.name}: {least:g} s is least"
 
 
-def lost(web: Web, found: Counter[str], at_risk: set[str]) -> Iterator[str]:
-    """Every page is in some output, and nothing else is. Where the store has lost its data, what it alone had may be missing, and what only that leads to."""
+def lost(web: Web, found: Counter[str], watch: Watch) -> Iterator[str]:
+    """Every page is in some output, and nothing else is. Where the store has lost its data, a page may be missing of which no node knew that could tell it."""
     wanted = set(web.urls())
     missing = wanted - found.keys()
-    if at_risk:
-        led_to = {link for url in found for link in web.links(url)}
-        missing = {url for url in missing & led_to if url[: url.index("/", 8)] not in at_risk}
+    if watch.losses:
+        got = (each for each in watch.requests if each.is_page and _is_remembered(each, watch))
+        missing &= {link for each in got for link in web.links(each.url)}
     if missing:
         yield f"{len(missing)} pages are lost, such as {min(missing)}"
     if strange := found.keys() - wanted:
         yield f"{len(strange)} pages are none of the web's, such as {min(strange)}"
+
+
+def _is_remembered(request: Request, watch: Watch) -> bool:
+    """Tell whether the links of a page that a node got are certainly told: it got it after it had told the store what it held after the last loss, or lived then and was never killed."""
+    life, last = request.life, watch.losses[-1]
+    if request.ends > _joined(life, last) + _TELLING:
+        return True
+    survives = life.ended > last and not life.was_killed and not _has_heir(life, watch)
+    return survives and life.began < last
+
+
+def _joined(life: Life, loss: float) -> float:
+    """Return when a life has joined the crawl again after a loss; infinity: never."""
+    return min((words[0] for words in life.epochs.values() if words[0] > loss), default=inf)
+
+
+def _has_heir(life: Life, watch: Watch) -> bool:
+    """Tell whether a life ended before its time, as the node was started anew."""
+    return any(each.node == life.node and each.number > life.number for each in watch.lives)
 
 
 def refetched(requests: Sequence[Request]) -> list[tuple[Request, Request]]:
@@ -198,19 +235,49 @@ def theft(watch: Watch) -> Iterator[str]:
             yield f"at {each.time:.3f} s {each.life.name} writes {each.url}, whose server is not its own"
 
 
+def ghosts(watch: Watch) -> Iterator[str]:
+    """Nobody sends a request after its epoch has ended: whoever ends one knows that its lease had."""
+    for request in watch.requests:
+        epochs = request.life.epochs.items()
+        epoch = max((epoch for epoch, words in epochs if words[0] <= request.arrives), default=0)
+        sent = request.arrives - watch.way(request)
+        if sent > watch.buried.get(epoch, inf) + _EPSILON:
+            yield f"at {sent:.3f} s {request.life.name} asks for {request.url}, though its epoch {epoch} is over"
+
+
 def waste(
     again: Iterable[tuple[Request, Request]], watch: Watch, settings: Settings, *, quiet: bool
 ) -> Iterator[str]:
     """A page is fetched again only if the node that had it was killed or buried before the store could hear of it, and not by that node if it is in its output."""
     written = {(each.life.node, each.url): each.time for each in watch.written}
-    if watch.losses:
-        return  # who had fetched what was forgotten
     grace = settings.commit_interval + settings.heartbeat + _WORD
     for earlier, later in again:
-        if quiet or not _was_unheard(earlier, watch, grace):
+        kept = written.get((earlier.life.node, earlier.url), inf)
+        if not _was_forgotten(earlier, later, kept, watch) and (
+            quiet or not _was_unheard(earlier, watch, grace)
+        ):
             yield f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} again, which {earlier.life.name} had at {earlier.ends:.3f} s"
         elif written.get((later.life.node, later.url), inf) < later.arrives - _WHILE:
             yield f"at {later.arrives:.3f} s {later.life.name} asks for {later.url} again, which is in its output"
+
+
+def _was_forgotten(earlier: Request, later: Request, kept: float, watch: Watch) -> bool:
+    """Tell whether the store has lost that a page had been got, and the node that had it in its output could not tell it before the store was settled.
+
+    Args:
+        earlier: by which the page was got.
+        later: the same once more.
+        kept: when it was in the output of the first node.
+        watch: what was seen.
+    """
+    life = earlier.life
+    for loss, settled in zip_longest(watch.losses, watch.settled, fillvalue=inf):
+        joined = _joined(life, loss)
+        told = joined + _TELLING
+        is_late = kept > joined or life.was_killed or _has_heir(life, watch) or told > settled
+        if loss < later.arrives and earlier.ends <= told and is_late:
+            return True
+    return False
 
 
 def _was_unheard(request: Request, watch: Watch, grace: float) -> bool:

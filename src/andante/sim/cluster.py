@@ -205,6 +205,7 @@ class ClusterSimulation:
         directory: for their jobs.
         seed: of the chances that the crawl takes.
         members: a service says who is alive, besides the store.
+        addresses: IP addresses that the servers share; None: each has its own.
         faults: what goes wrong.
         bound: seconds of virtual time within which it must end.
     """
@@ -218,6 +219,7 @@ class ClusterSimulation:
         directory: Path,
         seed: int = 1,
         members: bool = False,
+        addresses: int | None = None,
         faults: Sequence[Fault] = (),
         bound: float = inf,
     ) -> None:
@@ -234,6 +236,7 @@ class ClusterSimulation:
         self._settings = settings
         self._names = [chr(ord("a") + number) for number in range(nodes)]
         self._has_members = members
+        self._addresses = addresses
         self._bound = bound
 
     def settings_of(self, name: str) -> Settings:
@@ -251,7 +254,12 @@ class ClusterSimulation:
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        self.watch = Watch(loop.time, Memory(loop.time), self.web.serving())
+        servers = self.web.serving()
+        for number, server in enumerate(servers.values()):
+            server.address = servers[
+                f"s{number % (self._addresses or len(servers))}.test", 80
+            ].address
+        self.watch = Watch(loop.time, Memory(loop.time), servers)
         self.changed = asyncio.Event()
         if self._has_members:
             self.sessions = Sessions(loop.time, TTL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import inf
 from random import Random
@@ -28,7 +28,7 @@ class Fault:
     seconds: float
     """For which it lasts; infinity: it is never put right."""
     kind: str
-    """Of `KINDS`, or `LOSS`."""
+    """Of `KINDS`."""
     node: int = 0
     """Number of the node."""
 
@@ -64,7 +64,7 @@ def draw(seed: int, nodes: int, *, members: bool, span: float) -> list[Fault]:
         span: seconds within which everything begins.
     """
     random = Random(f"faults {seed}")
-    kinds = [kind for kind in KINDS if members or not kind.startswith("members")]
+    kinds = [kind for kind in KINDS if kind != LOSS and (members or not kind.startswith("members"))]
     if random.random() < 0.5:
         kinds = [kind for kind in kinds if kind in _LONG]
     faults: list[Fault] = []
@@ -82,18 +82,18 @@ def draw(seed: int, nodes: int, *, members: bool, span: float) -> list[Fault]:
         if kind == "kill two" and nodes < 3:
             continue
         faults.append(Fault(at, seconds, kind, node))
-    likely = [fault for fault in faults if not _is_beyond(fault, faults)]
-    return sorted(likely, key=lambda fault: fault.at)
+    if faults and random.random() < _LOSING:
+        faults.append(_draw_loss(random, span))
+        if not members:
+            faults = [
+                fault for fault in faults if fault.kind != "late"
+            ]  # for it there was no crawl
+    return sorted(faults, key=lambda fault: fault.at)
 
 
-def _is_beyond(fault: Fault, faults: Sequence[Fault]) -> bool:
-    """Tell whether no rule can hold: the service ends a session before its time, which it never does by itself, while its node cannot hear of it."""
-    return fault.kind == "members end" and any(
-        other.kind in _OUT_OF_CONTACT
-        and other.node == fault.node
-        and other.at - _HEARING <= fault.at <= other.until
-        for other in faults
-    )
+def _draw_loss(random: Random, span: float) -> Fault:
+    seconds = random.choice((random.uniform(0.5, 8.0), random.uniform(8.0, 40.0)))
+    return Fault(random.uniform(1.0, span), seconds, LOSS)
 
 
 async def _kill(fault: Fault, _simulation: ClusterSimulation, node: Node) -> None:
@@ -214,17 +214,14 @@ _WORDS = {kind: words for kind, (words, _) in _TABLE.items()}
 _ACTS = {kind: act for kind, (_, act) in _TABLE.items()}
 _OF_NODES = set(_TABLE) - {"store gone", "store full", "members gone", "loss"}
 
-_OUT_OF_CONTACT = ("hang", "slow", "cut", "deaf", "lag")
-"""Faults in which a node does not hear from the store that it was buried."""
-
-_HEARING = 5.0
-"""Seconds in which a node that is well has heard that its session has ended, and whether it was buried."""
-
 _LONG = ("kill", "hang", "cut", "deaf", "store gone", "members cut", "members gone")
 """Faults by which nodes are taken for dead: in half of the seeds there are no others."""
 
 LOSS = "loss"
-"""The store loses its data: drawn only if asked for."""
+"""The store loses its data: besides all others, so that these are the same with it and without."""
 
-KINDS = tuple(kind for kind in _TABLE if kind != LOSS)
+_LOSING = 0.25
+"""Share of the seeds with faults in which the store loses its data."""
+
+KINDS = tuple(_TABLE)
 """What goes wrong by chance."""

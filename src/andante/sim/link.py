@@ -243,8 +243,9 @@ class LinkedMembers:
         return self._members.ttl
 
     async def enter(self, epoch: int, about: str) -> None:
-        """Enter the node."""
-        await self._link.carry(lambda: self._members.enter(epoch, about))
+        """Enter the node; if the message is lost, `confirm` has it again."""
+        self._members.entered = epoch, about
+        await self.confirm()
 
     async def confirm(self) -> None:
         """Make or keep the node's entry."""
@@ -256,6 +257,7 @@ class LinkedMembers:
 
     async def leave(self) -> None:
         """Remove the node's entry."""
+        self._members.entered = None
         await self._link.carry(self._members.leave)
 
     async def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from math import inf
 from pathlib import Path
 from random import Random
 
@@ -35,6 +36,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     crawl_delay: float
     """Of all servers, by their robots.txt."""
+    addresses: int
+    """IP addresses that the servers share; as many as there are servers: each has its own."""
     nodes: int
     members: bool
     """A service says who is alive, besides the store."""
@@ -72,10 +75,12 @@ def draw_trial(seed: int, nodes: int | None = None) -> Trial:
         size=500.0,
         seeds=random.choice((1, 1, 3)),
     )
+    more = Random(f"more {seed}")
     settings = Settings(
         scope="any",
+        total_rate=more.choice((inf, inf, inf, 90.0, 240.0)),
         rate=random.choice((20.0, 60.0, 120.0)),
-        delay=random.choice((0.0, 0.0, 2.0)),
+        delay=random.choice((0.0, 0.0, 2.0)) + more.choice((0.0,) * 7 + (10.0,)),
         connections=random.choice((4, 64)),
         ignore_robots=random.random() < 0.7,
         commit_interval=random.choice((1.0, 3.0)),
@@ -83,23 +88,27 @@ def draw_trial(seed: int, nodes: int | None = None) -> Trial:
         lease=random.choice((4.0, 8.0, 16.0)),
     )
     crawl_delay = random.choice((0.0, 3.0))
-    span = _SPAN * _shortest(Web(web, [Traits()] * web.servers, seed=seed), settings, crawl_delay)
-    faults = draw(seed, nodes, members=members, span=max(span, 10.0))
-    return Trial(
+    trial = Trial(
         seed=seed,
         web=web,
         settings=settings,
         crawl_delay=crawl_delay,
+        addresses=more.choice((web.servers, web.servers, web.servers // 2)),
         nodes=nodes,
         members=members,
-        faults=faults,
+        faults=[],
     )
+    span = _SPAN * _shortest(trial, Web(web, [Traits()] * web.servers, seed=seed))
+    faults = draw(seed, nodes, members=members, span=max(span, 10.0))
+    return msgspec.structs.replace(trial, faults=faults)
 
 
 def attempt(trial: Trial) -> Tried:
     """Run a trial, and check it."""
     population = Population(crawl_delay=trial.crawl_delay)
     servers = population.draw(trial.web.servers, seed=trial.seed, alive=trial.web.seeds)
+    for number, server in enumerate(servers):  # those at one address are as far away
+        servers[number] = msgspec.structs.replace(server, rtt=servers[number % trial.addresses].rtt)
     web = Web(trial.web, servers, seed=trial.seed)
     with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as directory:
         simulation = ClusterSimulation(
@@ -109,6 +118,7 @@ def attempt(trial: Trial) -> Tried:
             directory=Path(directory),
             seed=trial.seed,
             members=trial.members,
+            addresses=trial.addresses,
             faults=trial.faults,
             bound=_bound(trial, web),
         )
@@ -128,16 +138,19 @@ def attempt(trial: Trial) -> Tried:
 def _bound(trial: Trial, web: Web) -> float:
     """Return the seconds within which a trial must end: all is healed, the dead are buried, and the largest server is crawled, twice."""
     healed = max((fault.until for fault in trial.faults), default=0.0)
-    return (
-        healed
-        + 3 * (trial.settings.lease or 0.0)
-        + 2 * _shortest(web, trial.settings, trial.crawl_delay)
-        + 120.0
+    return healed + 3 * (trial.settings.lease or 0.0) + 2 * _shortest(trial, web) + 120.0
+
+
+def _shortest(trial: Trial, web: Web) -> float:
+    """Return about the seconds that the largest server takes at the rate, its IP address, or the whole at the total rate."""
+    settings, robots = trial.settings, not trial.settings.ignore_robots
+    by_server = Counter(map(web.server_of, range(web.traits.pages)))
+    by_address: Counter[int] = Counter()
+    for server, pages in by_server.items():
+        by_address[server % trial.addresses] += pages + robots
+    delay = max(settings.delay, trial.crawl_delay if robots else 0.0)
+    return max(
+        max(by_server.values()) * max(60.0 / settings.rate, delay + 0.5),
+        max(by_address.values()) * max(60.0 / settings.rate, settings.delay + 0.5),
+        by_address.total() * 60.0 / settings.total_rate,
     )
-
-
-def _shortest(web: Web, settings: Settings, crawl_delay: float) -> float:
-    """Return about the seconds that the largest server takes at the rate."""
-    largest = max(Counter(map(web.server_of, range(web.traits.pages))).values())
-    delay = max(settings.delay, 0.0 if settings.ignore_robots else crawl_delay)
-    return largest * max(60.0 / settings.rate, delay + 0.5)

@@ -19,9 +19,6 @@ from andante.sim.process import Process, current
 from andante.sim.server import Reply, Server
 from andante.sim.transport import SimulatedTransport
 
-_ON_ITS_WAY = 5.0
-"""Seconds after which a server is certainly where it was given to."""
-
 
 @dataclass(eq=False)
 class Life:
@@ -110,10 +107,10 @@ class Watch:
         """Since when each server in the pool is there."""
         self.lay: dict[str, float] = {}
         """The longest time for which each server was in the pool."""
-        self.losses = 0
-        """Times that the store has lost its data."""
-        self.at_risk: set[str] = set()
-        """Servers of which something was in the store only when it lost its data."""
+        self.losses: list[float] = []
+        """When the store has lost its data."""
+        self.settled: list[float] = []
+        """When it had been told all again."""
         self.problems: list[str] = []
         """What was wrong the moment it was seen."""
         self.trace: list[str] = []
@@ -134,6 +131,14 @@ class Watch:
         self.tell(f"PROBLEM {text}")
 
     # Servers
+
+    def address(self, request: Request) -> str:
+        """Return the IP address at which a request was."""
+        return self.servers[request.server, 80].address
+
+    def way(self, request: Request) -> float:
+        """Return the seconds that a request was on its way."""
+        return self.servers[request.server, 80].traits.rtt / 2
 
     def asked(self, host: str, target: str, at: float, reply: Reply) -> None:
         """A server has been asked."""
@@ -165,6 +170,9 @@ class Watch:
     def look(self) -> None:
         """See what the store has now."""
         now, memory = self._clock(), self.memory
+        if len(self.settled) < len(self.losses) and memory.config is not None and memory.settled:
+            self.settled += [now] * (len(self.losses) - len(self.settled))
+            self.tell("the store is settled")
         for server, log in memory.logs.items():
             history = self._history.setdefault(server, [])
             if (history[-1].owner if history else POOL) != log.owner:
@@ -202,15 +210,9 @@ class Watch:
             life.epochs[epoch].append(life.sent[1])
 
     def lose(self) -> None:
-        """The store loses its data: note the servers of which only the store had something."""
-        memory, recent = self.memory, self._clock() - _ON_ITS_WAY
-        alive = {epoch for life in self.lives if life.ended == inf for epoch in life.epochs}
-        at_risk = {server for server, log in memory.logs.items() if log.owner not in alive}
-        at_risk.update(*memory.mail.values(), *memory.gifts.values())
-        at_risk.update(owned.server for owned in self.owned if owned.time > recent)
-        self.at_risk.update(at_risk)
-        self.losses += 1
-        memory.lose()
+        """The store loses its data."""
+        self.losses.append(self._clock())
+        self.memory.lose()
 
     # Outputs
 

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from andante.flow import Sample
+from andante.store.formats import files
 from andante.store.job import JOURNAL
 from andante.store.journal import Ended, JobError, Journal
-from andante.store.output import files
 from andante.store.rates import names
 
 _LARGEST = 10
@@ -126,6 +126,8 @@ def _path(directory: Path) -> Path:
     path = directory / JOURNAL
     if not path.exists():
         message = f"{directory} holds no job: there is no {JOURNAL} in it"
+        if below := sorted(str(each.parent) for each in directory.glob(f"*/{JOURNAL}")):
+            message += f", but in {', '.join(below)}"
         raise JobError(message)
     return path
 

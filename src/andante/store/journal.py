@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from andante.flow import Learnt, Sample
+from andante.flow import Learnt, Sample, Trouble
 
 FORMAT = 4
 """Version of the layout below, kept in ``user_version``."""
@@ -48,6 +48,8 @@ class ServerState(msgspec.Struct, array_like=True, gc=False):
     """Ask nothing before this time, seconds since 1970."""
     learnt: Learnt | None = None
     """What it lets through, where it has refused."""
+    trouble: Trouble | None = None
+    """Its failures of late."""
 
 
 class Ended(msgspec.Struct, array_like=True, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -37,6 +38,11 @@ _TRY_AGAIN = (BusyLoadingError, ClusterDownError, ReadOnlyError, TryAgainError)
 """Refusals of a Redis that starts, or of a cluster that is choosing another master: they pass."""
 
 _REFUSED = (AuthenticationError, AuthorizationError, NoPermissionError)
+
+_IN_SCRIPT = re.compile(r"@user_script: ?\d+: -(\w+) ")
+"""How Redis 6.2 words what a command in a script was refused for; later ones say it as if the command had come alone."""
+
+_MET: dict[str, type[RedisError]] = {"OOM": OutOfMemoryError, "READONLY": ReadOnlyError}
 
 
 class Script(NamedTuple):
@@ -92,7 +98,7 @@ class Client:
         client: Any = Redis(**self._options)
         try:
             info = await self._ask(client.info("server"))
-            self.is_cluster = info.get("redis_mode") == "cluster"
+            self.is_cluster = info.get("redis_mode", info.get("server_mode")) == "cluster"
             if self.is_cluster:
                 await client.aclose()
                 client = self._cluster()
@@ -117,8 +123,8 @@ class Client:
             for at, reply in zip(unknown, await self._pipeline(texts), strict=True):
                 replies[at] = reply
         replies = [self._told(reply) for reply in replies]
-        if self.is_cluster and any(isinstance(reply, UnreachableError) for reply in replies):
-            await self._client.aclose()  # it asks anew who has which keys
+        if any(isinstance(reply, UnreachableError) for reply in replies):
+            await self._client.aclose()  # the next time it connects anew: another one may be master
         return replies
 
     async def command(self, *words: str | bytes | int) -> Any:
@@ -191,6 +197,8 @@ class Client:
         if not isinstance(reply, Exception):
             return reply
         reason = " ".join(str(reply).split())
+        if found := _IN_SCRIPT.search(reason):
+            reply = _MET.get(found[1], ResponseError)(reason)
         if isinstance(reply, _REFUSED):
             told: Exception = ClusterError(f"Redis at {self.where} refuses the login: {reason}")
         elif isinstance(reply, OutOfMemoryError):

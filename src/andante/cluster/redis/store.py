@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import secrets
+import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from andante.cluster.exchange import (
@@ -18,6 +19,8 @@ from andante.cluster.exchange import (
     Joined,
     LostError,
     Mail,
+    NameTakenError,
+    OtherSettingsError,
     Report,
     Take,
     Totals,
@@ -43,6 +46,7 @@ class RedisStore:
         seen: the test whether a URL is new: ``exact``, or a ``bloom`` filter.
         false_positives: most of the new URLs that the Bloom filter may take for known, as a share.
         timeout: seconds after which a Redis that does not answer counts as not reached.
+        wall: gives the time of day; after a loss epochs are counted from it, so that none is used again.
 
     Raises:
         ClusterError: an argument is of no use.
@@ -56,6 +60,7 @@ class RedisStore:
         seen: Literal["exact", "bloom"] = "exact",
         false_positives: float = 1e-9,
         timeout: float = 5.0,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         if not re.fullmatch(r"[\w.-]{1,64}", crawl, re.ASCII):
             raise ClusterError(
@@ -65,6 +70,7 @@ class RedisStore:
             raise ClusterError("the rate of false positives must be between 1e-15 and 0.1")
         self._client = Client(url, timeout)
         self._crawl = crawl
+        self._wall = wall
         self._rate = false_positives if seen == "bloom" else 0.0
         self._seen = f"bloom {false_positives:g}" if seen == "bloom" else "exact"
         self._exchange = script("common", f"seen_{seen}", "exchange")
@@ -100,18 +106,27 @@ class RedisStore:
     async def _begin(self, name: str, token: str, config: bytes, *, again: bool) -> Any:
         """Join at the first shard; return what it says of the crawl."""
         shards = SHARDS if self._client.is_cluster else 1
-        ask = (secrets.token_hex(8), name, token, config, self._seen, shards, int(again))
+        ask = (
+            secrets.token_hex(8),
+            name,
+            token,
+            config,
+            self._seen,
+            shards,
+            int(again),
+            int(self._wall()),
+        )
         while (reply := await self._small(0, *ask, of=_JOIN))[0] == b"wipe":
             await wipe(self._client, self._crawl, 0)
         match reply:
-            case [b"config"]:
-                raise ClusterError("the crawl has been started with other settings")
+            case [b"config", was]:
+                raise OtherSettingsError(was)
             case [b"seen", was]:
                 raise ClusterError(
                     f"the crawl has been started with another seen test: {was.decode()}, not {self._seen}"
                 )
             case [b"name"]:
-                raise ClusterError(f"there is a node {name!r} in the crawl already")
+                raise NameTakenError(name)
         return reply[1:]
 
     async def _open(self, *, opened: int, settled: int) -> bool:

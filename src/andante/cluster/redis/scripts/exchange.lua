@@ -166,16 +166,16 @@ end
 local function own()
   local server = read_server()
   local it = record(server)
-  if it.owner == POOLED then
-    call('LREM', POOL, 1, server)
-    it.owner = NOBODY
-  end
-  if it.owner == NOBODY then
-    it.owner = epoch
-    change(server)
-    if call('EXISTS', log_of(server)) == 1 then call('HSET', mail_of(epoch), server, 0) end
-  end
-  return it.owner == epoch and '\1' or '\0'
+  local is_free = it.owner == NOBODY or it.owner == POOLED or it.owner == epoch
+  if settled or not is_free then return '\0' end
+  if it.owner == POOLED then call('LREM', POOL, 1, server) end
+  call('DEL', log_of(server))
+  call('HDEL', mail_of(epoch), server)
+  call('SREM', gifts_of(epoch), server)
+  waiting = waiting - it.waiting
+  it.owner, it.waiting = epoch, 0
+  change(server)
+  return '\1'
 end
 
 local function grant(server, it)
@@ -185,8 +185,8 @@ end
 
 local function take()
   local urls, servers = read(), read()
-  local grants, total = {}, 0
-  while settled and total < urls and #grants < servers do
+  local grants, total, bytes = {}, 0, 0
+  while settled and total < urls and #grants < servers and bytes <= ANSWER_BYTES do
     local server = call('LPOP', POOL)
     if not server then break end
     local it = record(server)
@@ -194,6 +194,7 @@ local function take()
     change(server)
     total = total + it.waiting
     grants[#grants + 1] = grant(server, it)
+    bytes = bytes + #grants[#grants]
   end
   return number(#grants) .. table.concat(grants)
 end
@@ -207,9 +208,16 @@ local DO = {
 
 -- What the node is to hear
 
+-- Some of a hash or set. A table that was large, and could not shrink while Redis saved its data, is mostly empty: a page of it may be, too.
+local function some_of(scan, key)
+  local page = {'0'}
+  repeat page = call(scan, key, page[1], 'COUNT', ANSWER_MAX) until page[1] == '0' or #page[2] > 0
+  return page[2]
+end
+
 local function mail()
   local found, left, bytes = {}, ANSWER_MAX, 0
-  local starts = call('HSCAN', mail_of(epoch), 0, 'COUNT', ANSWER_MAX)[2]
+  local starts = some_of('HSCAN', mail_of(epoch))
   for index = 1, #starts, 2 do
     if left <= 0 or bytes > ANSWER_BYTES then break end
     local start = tonumber(starts[index + 1])
@@ -222,10 +230,11 @@ local function mail()
 end
 
 local function gifts()
-  local found = {}
-  for _, server in ipairs(call('SSCAN', gifts_of(epoch), 0, 'COUNT', ANSWER_MAX)[2]) do
-    if #found == ANSWER_MAX then break end
+  local found, bytes = {}, 0
+  for _, server in ipairs(some_of('SSCAN', gifts_of(epoch))) do
+    if #found == ANSWER_MAX or bytes > ANSWER_BYTES then break end
     found[#found + 1] = grant(server, record(server))
+    bytes = bytes + #found[#found]
   end
   return number(#found) .. table.concat(found)
 end

@@ -1,0 +1,90 @@
+"""What travels with a server besides its URLs, from one node of a cluster to another."""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+
+from andante.crawl.state import State
+from andante.fetch import Robots
+from andante.fetch.robots import TTL
+from andante.flow import Learnt, Trouble
+from andante.frontier import Server
+from andante.frontier.estimate import Estimate
+
+
+class Luggage(msgspec.Struct, array_like=True):
+    """What the next owner of a server must know. Clocks differ, so times are seconds from when this was kept; the store counts how long ago that is."""
+
+    hold: float = 0.0
+    """For which it is to be left alone."""
+    crawl_delay: float = 0.0
+    """Seconds."""
+    learnt: Learnt | None = None
+    """What it lets through."""
+    estimate: Estimate | None = None
+    """What visits to it take."""
+    given_up: str = ""
+    """Why it was given up."""
+    trouble: Trouble | None = None
+    """Its failures of late."""
+    address: str = ""
+    """The IP address at which it was found; empty: none."""
+    robots: bytes | None = None
+    """Its robots.txt, packed; None: it is to be read."""
+    robots_left: float = 0.0
+    """For which that holds still."""
+
+
+def pack(state: State, server: Server, *, address: str, goes: bool) -> bytes:
+    """Pack what is known of a server.
+
+    Its robots.txt is the most of that, and only saves a request: it is left out unless the server goes, with URLs that need it at once.
+    """
+    now, job = state.now(), state.job
+    luggage = Luggage(
+        hold=max(server.next_time - now, 0.0),
+        crawl_delay=0.0 if server.warm is None else server.origin_pace.delay,
+        learnt=job.learnt(server.key),
+        estimate=server.estimate,
+        given_up=server.given_up,
+        trouble=job.trouble(server.key)[0],
+        address=address,
+    )
+    robots = state.robots.get(server)
+    if goes and server.queued and robots is not None:
+        luggage.robots, luggage.robots_left = robots.packed, robots.expires_at - now
+    return msgspec.msgpack.encode(luggage)
+
+
+def unpack(state: State, server: Server, data: bytes, aged: float) -> str:
+    """Take up what has come with a server; empty where nothing was kept. Return the IP address at which it was found; empty: none.
+
+    Args:
+        state: of the crawl.
+        server: that is the node's now, and has not been asked for anything.
+        data: packed.
+        aged: seconds since that was kept.
+    """
+    luggage = msgspec.msgpack.decode(data, type=Luggage) if data else Luggage()
+    now, job, pace = state.now(), state.job, server.origin_pace
+    hold = luggage.hold - aged
+    pace.delay = max(pace.delay, luggage.crawl_delay)
+    pace.hold(now + max(pace.pause, hold))
+    server.estimate = luggage.estimate
+    server.given_up = luggage.given_up
+    if luggage.learnt is not None:
+        job.learn(server.key, luggage.learnt)
+    if luggage.crawl_delay:
+        job.crawl_delay(server.key, luggage.crawl_delay)
+    if luggage.trouble is not None:
+        job.suffer(server.key, luggage.trouble)
+        job.hold(server.key, state.wall() + hold)
+    left = min(luggage.robots_left, TTL) - aged
+    if luggage.robots is not None and left > 0:
+        with contextlib.suppress(ValueError):  # then it is read again
+            state.robots[server] = Robots.unpack(
+                luggage.robots, agent=state.settings.robots_name, expires_at=now + left
+            )
+    return luggage.address
