@@ -1,11 +1,12 @@
 """What a node needs of a cluster, from its settings."""
 
 import asyncio
+import json
 from contextlib import AsyncExitStack
 
 import pytest
 
-from andante.cluster.exchange import ClusterError
+from andante.cluster.exchange import ClusterError, Node
 from andante.crawl import Settings, SettingsError
 from andante.crawl.join import clock, differing, join
 
@@ -26,6 +27,23 @@ def test_the_owners_of_a_plan_are_read(tmp_path):
     cluster = joined(owners=path, node="small-2")
     assert cluster.owners == {"https://a.example": "small-1", "https://b.example": "small-1"}
     assert cluster.node == "small-2"
+
+
+def test_the_node_that_is_to_have_a_server(tmp_path):
+    path = tmp_path / "owners.json"
+    servers = [f"https://{number}.example" for number in range(9)]
+    path.write_text(json.dumps({"a": ["https://a.example"], "b-1": servers}))
+    cluster = joined(owners=path)
+
+    def planned(server, *names):
+        nodes = [Node(epoch, name, 1, b"") for epoch, name in enumerate(names, 1)]
+        return cluster.planned(server, nodes)
+
+    assert planned("https://a.example", "b-1", "a") == 2
+    assert planned("https://a.example", "b-1", "w1", "ab") is None
+    assert planned("https://other.example", "b-1", "a") is None
+    # Of the processes of a node each gets some.
+    assert {planned(each, "a", "b-1-w1", "b-1-w2") for each in servers} == {2, 3}
 
 
 @pytest.mark.parametrize(

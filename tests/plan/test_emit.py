@@ -89,6 +89,29 @@ def test_the_compose_file_follows_the_specification(plan):
         assert float(limits["cpus"]) in (2, 4)
 
 
+def test_a_node_runs_a_process_for_each_of_its_processors(plan):
+    for name, service in compose(plan, SETTING)["services"].items():
+        at = service["command"].index("--workers")
+        assert service["command"][at + 1] == ("2" if name.startswith("small") else "4")
+    one = planned(
+        Problem(
+            nodes=(node("n", 1, (CPU // 2, 2**30, 10**8)),),
+            tasks=(Task(name="t", need=Resources(1, 1, 1)),),
+        ),
+        None,
+    )
+    assert list(compose(one, SETTING)["services"]) == ["n-1"]
+    assert "--workers" not in str(compose(one, SETTING))
+
+
+def test_a_config_map_has_a_limit(plan):
+    servers = tuple(f"https://{number}.a-long-name.example" for number in range(20_000))
+    task = Task(name="many", need=Resources(1, 1, 1), servers=servers)
+    many = planned(Problem(nodes=plan.problem.nodes, tasks=(task,)), None)
+    with pytest.raises(ValueError, match=r"a ConfigMap holds 1,047,552: take --owners FILE"):
+        kubernetes(many, SETTING)
+
+
 def test_without_zookeeper(plan):
     setting = Setting(image="andante", redis="redis://r", zookeeper="")
     assert "--zookeeper" not in str(compose(plan, setting))

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from andante.plan import METHODS
-from andante.plan.model import Costs, Resources, Tariff
+from andante.plan.model import Costs, Resources, Tariff, costs
 from andante.plan.packing import Bin, Kind, Packing
 from andante.plan.search import Search
+from andante.plan.squeeze import squeeze
 from support.planning import check, node, planned, problem
 
 PRICES = st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 30))
@@ -74,10 +75,37 @@ def test_the_best_reservation_is_the_best(found):
         assert best.costs.total <= planned(found, (count,)).costs.total + 1e-6
 
 
+def test_more_reserved_of_several_types_can_raise_the_additional_cost_but_not_what_is_paid_besides():
+    """Worked by hand: a second reserved node makes another mix the cheapest, half of which is added."""
+    large = node("large", 1, (4, 4, 4), "1 5 20")
+    small = node("small", 2, (2, 2, 2), "1 1 3")
+    given_ = problem([large, small], [(2, 2, 2)] * 2)
+    few, more = planned(given_, (1, 0)), planned(given_, (1, 1))
+    assert few.bound == few.costs.total
+    assert more.bound == more.costs.total
+    # The large one, which is reserved: 5; two small ones would be 3 + 3.
+    assert few.costs == Costs(1, 5, 0)
+    # Now two small ones are 1 + 3.
+    assert more.costs == Costs(2, 1, 3)
+
+
+@given(found=problems(tasks=5), data=st.data())
+@settings(max_examples=15, deadline=None)
+def test_more_reserved_never_raises_what_the_same_nodes_cost_besides(found, data):
+    """For nodes in use that stay the same, of any types."""
+    used = planned(found, None).used
+    few = data.draw(reservations(found))
+    more = tuple(
+        data.draw(st.integers(count, kind.count))
+        for count, kind in zip(few, found.nodes, strict=True)
+    )
+    assert costs(found, more, used).additional <= costs(found, few, used).additional
+
+
 def test_the_three_costs():
     given_ = problem([node("small", 5, (4, 4, 4), "1 2 5")], [(3, 3, 3)] * 3, hours=10)
-    costs = [planned(given_, (count,)).costs for count in range(6)]
-    assert costs == [
+    found = [planned(given_, (count,)).costs for count in range(6)]
+    assert found == [
         Costs(0, 0, 150),
         Costs(10, 20, 100),
         Costs(20, 40, 50),
@@ -85,10 +113,10 @@ def test_the_three_costs():
         Costs(40, 60, 0),
         Costs(50, 60, 0),
     ]
-    assert [each.total for each in costs] == [150, 130, 110, 90, 100, 110]
+    assert [each.total for each in found] == [150, 130, 110, 90, 100, 110]
     best = planned(given_, None)
     assert best.reserved == (3,)
-    assert best.costs == costs[3]
+    assert best.costs == found[3]
     assert best.gap == 0
 
 
@@ -139,3 +167,31 @@ def test_the_search_places_what_waits_where_there_is_room(count):
     search = Search([Resources(2, 2, 2)] * 3, kinds, start, Random(1).random)
     search.run(50)
     assert len(search.best.waiting) == (1 if count == 1 else 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_items_are_squeezed_into_bins_that_they_fill(seed):
+    """Cut from three bins, so that nothing is left over."""
+    random = Random(seed)
+    needs = []
+    for _ in range(3):
+        cuts = [sorted(random.sample(range(1, 100), 3)) for _ in range(3)]
+        edges = [[0, *each, 100] for each in cuts]
+        needs += [Resources(*(each[at + 1] - each[at] for each in edges)) for at in range(4)]
+    random.shuffle(needs)
+    size = Resources(103, 103, 103)
+    where = squeeze(needs, [size] * 3, random.random, moves=200_000)
+    assert where is not None
+    for at in range(3):
+        inside = [need for need, there in zip(needs, where, strict=True) if there == at]
+        assert size.fits(Resources(*map(sum, zip(*inside, strict=True))))
+    assert squeeze(needs, [Resources(99, 103, 103)] * 3, random.random, moves=1000) is None
+
+
+def test_the_plan_leaves_the_types_that_it_began_with():
+    """Two large nodes hold all; by what a node holds for its price, small ones are the better."""
+    small = node("small", 9, (5, 5, 5), "0 2 4")
+    large = node("large", 9, (12, 12, 12), "0 4.2 9")
+    found = planned(problem([small, large], [(4, 4, 4)] * 6), None)
+    assert found.used == (0, 2)
+    check(found)

@@ -109,13 +109,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_workers(arguments: argparse.Namespace, settings: Settings) -> int:
     assert settings.job is not None
-    if arguments.config is not None and settings.node is not None:
-        raise SettingsError("node: with --workers each process has a name of its own; leave it out")
     return workers.run(
         workers.without(arguments.given, _OF_A_PROCESS),
         arguments.workers,
         job=settings.job,
         outputs=settings.output if settings.output != _usual(settings.job) else (),
+        node=settings.node,
         redis=settings.cluster,
         is_quiet=arguments.quiet or arguments.json_log,
     )

@@ -286,7 +286,7 @@ def _print(
         if arguments.emit == "compose":
             print(yaml.dump(emit.compose(found, setting)), end="")
         else:
-            print("---\n".join(map(yaml.dump, emit.kubernetes(found, setting))), end="")
+            print("---\n".join(map(yaml.dump, _manifests(found, setting))), end="")
     elif arguments.json:
         values: dict[str, Any] = as_json(found)
         if crawl:
@@ -304,6 +304,13 @@ def _print(
         if demand:
             text += uncertain_lines(demand, found)
         print("\n".join(text))
+
+
+def _manifests(found: Plan, setting: emit.Setting) -> list[dict[str, Any]]:
+    try:
+        return emit.kubernetes(found, setting)
+    except ValueError as error:
+        raise SettingsError(f"--emit kubernetes: {error}") from None
 
 
 def _encoded(values: Any) -> bytes:

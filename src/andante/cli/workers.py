@@ -55,6 +55,7 @@ def run(
     *,
     job: Path,
     outputs: Sequence[Path],
+    node: str | None,
     redis: str | None,
     is_quiet: bool,
 ) -> int:
@@ -65,6 +66,7 @@ def run(
         count: processes.
         job: directory of all; each process has its own below it.
         outputs: files; each process writes one of its own, named after it.
+        node: name of this machine, for theirs: ``small-1-w1`` is the first process of ``small-1``; None: ``w1``.
         redis: URL of a Redis; None: one is started, and stopped at the end. Its data stay in the job's directory, so that the same command goes on.
         is_quiet: nothing is printed.
 
@@ -76,7 +78,7 @@ def run(
     with _redis(job / "redis", redis) as url:
         processes = [
             subprocess.Popen(  # noqa: S603  # this program
-                [*_command(arguments), *_own(name, job, outputs, url)],
+                [*_command(arguments), *_own(name, node, job, outputs, url)],
                 process_group=0,  # Ctrl-C comes to them by way of this process, once
                 preexec_fn=partial(_end_with_this, signal.SIGKILL),  # noqa: PLW1509  # no threads here
             )
@@ -127,9 +129,12 @@ def _command(arguments: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "andante", *arguments, "--quiet"]
 
 
-def _own(name: str, job: Path, outputs: Sequence[Path], url: str) -> Iterator[str]:
+def _own(
+    name: str, node: str | None, job: Path, outputs: Sequence[Path], url: str
+) -> Iterator[str]:
     """Return what differs from process to process."""
-    yield from ("--node", name, "--cluster", url, "--job", str(job / name))
+    full = f"{node}-{name}" if node else name
+    yield from ("--node", full, "--cluster", url, "--job", str(job / name))
     for output in outputs:
         yield from ("--output", str(_named(output, name)))
 

@@ -37,17 +37,25 @@ class Balancing:
         self._handover = handover
         self._outbox = outbox
         self._pulse = pulse
+        self._known: set[int] = set()
         self.is_taking = False
         """The store has been asked for servers, and has not answered yet."""
 
     def planned(self, server: str, epoch: int, nodes: Mapping[int, Node]) -> int | None:
         """Return the node other than ``epoch`` that is to have a server at first, if it is there."""
-        name = self._cluster.owners.get(server)
-        others = (node for node in nodes.values() if node.epoch != epoch)
-        return next((node.epoch for node in others if node.name == name), None)
+        found = self._cluster.planned(server, nodes.values())
+        return None if found == epoch else found
 
-    def move(self, epoch: int, beats: Mapping[int, Beat], totals: Totals) -> None:
-        """Give servers to the pool, or take some from it, unless some are on their way; ``epoch`` is this node's."""
+    def move(
+        self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat], totals: Totals
+    ) -> None:
+        """Give servers to nodes or the pool, or take some from it, unless some are on their way; ``epoch`` is this node's."""
+        came, self._known = nodes.keys() - self._known, set(nodes)
+        if came and self._cluster.owners:
+            for key in list(self._frontier.servers):
+                planned = self.planned(key, epoch, nodes)
+                if planned in came:  # it has just come
+                    self._handover.give(key, planned)
         if self._handover.is_busy or self.is_taking:
             return
         loads = {each: beat.load for each, beat in beats.items()} | {epoch: self._pulse.load()}

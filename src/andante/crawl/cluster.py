@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from zlib import crc32
 
 from andante.cluster.balance import Balance, Vessels
-from andante.cluster.exchange import Store
+from andante.cluster.exchange import Node, Store
 from andante.cluster.members import Members
 
 LEASE = 45.0
@@ -38,3 +39,14 @@ class Cluster:
     config: bytes = b""
     owners: Mapping[str, str] = field(default_factory=dict)
     busy: Callable[[], float] = time.process_time
+
+    def planned(self, server: str, nodes: Iterable[Node]) -> int | None:
+        """Return the epoch of the node that is to have a server at first, None if it is not there or none is.
+
+        Of several processes of a node (``small-1-w1`` is one of ``small-1``) each has its share.
+        """
+        name = self.owners.get(server)
+        epochs = sorted(
+            node.epoch for node in nodes if name in (node.name, node.name.rpartition("-w")[0])
+        )
+        return epochs[crc32(server.encode()) % len(epochs)] if name and epochs else None

@@ -392,7 +392,7 @@ class Peer:
             if epoch != self._epoch:
                 self._do(epoch, self._bury(epoch, count))
         if not self._is_over and not self._state.stopping and self._settled:
-            self._balancing.move(self._epoch, beats, answer.totals)
+            self._balancing.move(self._epoch, answer.nodes, beats, answer.totals)
 
     def _do(self, what: object, work: Coroutine[Any, Any, None]) -> None:
         """Do something besides, unless it is being done."""

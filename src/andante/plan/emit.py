@@ -16,6 +16,9 @@ _LABEL = "app.kubernetes.io/name"
 _CONFIG = "/etc/andante"
 _DATA = "/data"
 
+CONFIG_MAX = 2**20 - 2**10
+"""Bytes of the seeds, owners and settings of a plan, at most: a mebibyte, the limit of Kubernetes, less what is around them."""
+
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan does not say."""
@@ -28,8 +31,17 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kubernetes(plan: Plan, setting: Setting) -> list[dict[str, Any]]:
-    """Return manifests: a ConfigMap, and for each type of nodes in use a headless Service and a StatefulSet (Kubernetes 1.27 or later)."""
+    """Return manifests: a ConfigMap, and for each type of nodes in use a headless Service and a StatefulSet (Kubernetes 1.27 or later).
+
+    Raises:
+        ValueError: seeds and owners are larger than a ConfigMap may be.
+    """
     found = [_config_map(plan, setting)]
+    size = sum(len(text.encode()) for text in found[0]["data"].values())
+    if size > CONFIG_MAX:
+        raise ValueError(
+            f"seeds and owners are {size:,} bytes, and a ConfigMap holds {CONFIG_MAX:,}: take --owners FILE, and give the nodes that file and the seeds on a volume"
+        )
     for at, kind in enumerate(plan.problem.nodes):
         if plan.used[at]:
             found += [_service(kind.name), _stateful_set(plan, at, setting)]
@@ -44,7 +56,7 @@ def compose(plan: Plan, setting: Setting) -> dict[str, Any]:
         kind = plan.problem.nodes[node.kind]
         services[name] = {
             "image": setting.image,
-            "command": _command(name, setting),
+            "command": _command(name, kind, setting),
             "configs": [
                 {"source": "crawl", "target": f"{_CONFIG}/crawl.toml"},
                 {"source": "owners", "target": f"{_CONFIG}/owners.json"},
@@ -85,7 +97,9 @@ def _compose_resources(found: Resources) -> dict[str, str]:
     }
 
 
-def _command(name: str, setting: Setting) -> list[str]:
+def _command(name: str, kind: NodeType, setting: Setting) -> list[str]:
+    """Return the arguments of a node's crawl: a process for each of its processors."""
+    processes = -(-kind.size.cpu // CPU)
     return [
         "crawl",
         "--job",
@@ -97,6 +111,7 @@ def _command(name: str, setting: Setting) -> list[str]:
         *(["--zookeeper", setting.zookeeper] if setting.zookeeper else []),
         "--owners",
         f"{_CONFIG}/owners.json",
+        *(["--workers", str(processes)] if processes > 1 else []),
         "--node",
         name,
     ]
@@ -168,6 +183,7 @@ def _stateful_set(plan: Plan, at: int, setting: Setting) -> dict[str, Any]:
                 "spec": {
                     "containers": [
                         _container(
+                            kind,
                             setting,
                             requests=_whole(most, kind),
                             limits=_whole(kind.size, kind),
@@ -189,7 +205,9 @@ def _stateful_set(plan: Plan, at: int, setting: Setting) -> dict[str, Any]:
     }
 
 
-def _container(setting: Setting, *, requests: Resources, limits: Resources) -> dict[str, Any]:
+def _container(
+    kind: NodeType, setting: Setting, *, requests: Resources, limits: Resources
+) -> dict[str, Any]:
     asked = Setting(
         image=setting.image,
         redis="$(ANDANTE_REDIS)",
@@ -198,7 +216,7 @@ def _container(setting: Setting, *, requests: Resources, limits: Resources) -> d
     return {
         "name": "andante",
         "image": setting.image,
-        "args": _command("$(ANDANTE_NODE)", asked),
+        "args": _command("$(ANDANTE_NODE)", kind, asked),
         "env": [
             {"name": "ANDANTE_NODE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             _from_config("ANDANTE_REDIS"),

@@ -6,6 +6,7 @@ from bisect import insort
 from collections.abc import Iterable, Sequence
 
 from andante.plan.model import Resources
+from andante.plan.packing import Bin, Kind, Packing
 
 
 def priority_matching(needs: Sequence[Resources], nodes: Sequence[Resources]) -> list[int | None]:
@@ -41,3 +42,17 @@ def _first(nodes: Iterable[int], free: Sequence[Resources], need: Resources) -> 
         if left[0] >= cpu and left[1] >= memory and left[2] >= bandwidth:
             return node
     return None
+
+
+def matched(needs: list[Resources], kinds: list[Kind], reserved: Sequence[int] | None) -> Packing:
+    """Return the source's packing; its list has the reserved nodes first, each part in the order of the types."""
+    held = [kind.stock for kind in kinds] if reserved is None else reserved
+    order = [at for at, count in enumerate(held) for _ in range(count)]
+    order += [at for at, kind in enumerate(kinds) for _ in range(kind.stock - held[at])]
+    found = priority_matching(needs, [kinds[at].size for at in order])
+    items: dict[int, list[int]] = {}
+    for item, node in enumerate(found):
+        if node is not None:
+            items.setdefault(node, []).append(item)
+    bins = [Bin(order[node], tuple(items[node])) for node in sorted(items)]
+    return Packing(bins, [item for item, node in enumerate(found) if node is None])

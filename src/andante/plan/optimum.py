@@ -9,7 +9,8 @@ true of all plans; it proposes the cheapest mix that keeps to them. If the mix c
    node of each type can be worth at most, and which pattern is to be added. If the nodes of the mix are worth less than the items, the mix is too little, and
    the row is: what the nodes are worth together is at least what the items are worth. Again from 1.
 3. Otherwise look for a packing in whole items: of the patterns so far, then of any. If there is one, it is the optimum. If there is none, forbid the mix,
-   and what is smaller, and again from 1. If time was too short to tell, do the same, but the bound does not rise any more.
+   and what is smaller, and again from 1. If some time was too short to tell, do the same, and come back to the mix in the end: until then the bound does not
+   rise any more.
 """
 
 from __future__ import annotations
@@ -71,25 +72,44 @@ def optimum(
         raise ValueError("the optimum needs scipy: pip install 'andante[plan]'") from error
     master = _Master(needs, kinds, seconds_left)
     patterns = _Patterns(needs, kinds, start, seconds_left)
-    best, bound, is_sure = start, 0.0, True
+    best, bound, least = start, 0.0, 0.0
+    doubtful: list[tuple[float, Mix]] = []
     if row := patterns.lacking((0,) * len(kinds)):
         master.add(row)
     while seconds_left() > 0:
         mix, least = master.cheapest()
-        if is_sure:
-            bound = max(bound, min(least, best.cost(kinds)))
-        if not mix or least >= best.cost(kinds) * (1 - _HAIR):
+        least = _up_to(best.cost(kinds), least)
+        if not doubtful:
+            bound = max(bound, least)
+        if not mix or least == best.cost(kinds):
             break
         row = patterns.lacking(mix)
         if row is not None:
             master.add(row)
             continue
-        packing, is_proven = patterns.whole(mix, _PATIENCE * seconds_left())
+        packing, is_certain = patterns.whole(mix, _PATIENCE * seconds_left())
         if packing is not None:
             best = min(best, packing, key=lambda each: each.rank(kinds))
-        is_sure &= is_proven
+        if not is_certain:
+            doubtful.append((least, mix))
         master.forbid(mix)
+    doubtful.append((least, ()))  # all others cost so much
+    for cost, mix in doubtful:
+        least = _up_to(best.cost(kinds), cost)
+        bound = max(bound, least)
+        if not mix or least == best.cost(kinds):
+            break
+        packing, is_certain = patterns.whole(mix, seconds_left())
+        if packing is not None:
+            best = min(best, packing, key=lambda each: each.rank(kinds))
+        if not is_certain:
+            break
     return Optimum(best, bound)
+
+
+def _up_to(cost: float, least: float) -> float:
+    """Return the lesser one: ``cost`` where there is no more than a hair between them."""
+    return cost if least >= cost * (1 - 2 * _HAIR) else least
 
 
 def _options(seconds: float) -> dict[str, float]:

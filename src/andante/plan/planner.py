@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 from andante.plan.bound import lower_bound
-from andante.plan.matching import priority_matching
+from andante.plan.matching import matched
 from andante.plan.model import Node, Plan, Problem, Resources, Tariff, Waiting, tariffs
 from andante.plan.optimum import optimum
-from andante.plan.packing import Bin, Fit, Kind, Measure, Packing, decreasing
-from andante.plan.search import Search
+from andante.plan.ours import searched
+from andante.plan.packing import Bin, Kind, Packing, decreasing
 
 Method = Literal[
     "search",
@@ -21,20 +21,6 @@ Method = Literal[
     "best-fit-weighted",
 ]
 METHODS: tuple[Method, ...] = get_args(Method)
-
-STEPS = 2_000
-"""Steps of a search."""
-
-RESTARTS = 2
-"""Searches, where there are few items; the best one counts."""
-
-MIXES = 4
-"""Searches after these, of half as many steps, each with only the kinds that one of the first packings uses."""
-
-MANY = 1_000
-"""From so many items on there is one search, of `STEPS_MANY` steps, and fewer packings to begin with."""
-
-STEPS_MANY = 600
 
 
 def plan(
@@ -116,7 +102,7 @@ def _pack(
 ) -> Packing:
     match method:
         case "matching":
-            return _matched(needs, kinds, reserved)
+            return matched(needs, kinds, reserved)
         case "first-fit-dominant":
             return decreasing(needs, kinds, fit="first", measure="dominant")
         case "first-fit-weighted":
@@ -126,76 +112,7 @@ def _pack(
         case "best-fit-weighted":
             return decreasing(needs, kinds, fit="best", measure="weighted")
         case "search":
-            return _searched(needs, kinds, reserved, chance)
-
-
-def _searched(
-    needs: list[Resources],
-    kinds: list[Kind],
-    reserved: Sequence[int] | None,
-    chance: Callable[[], float],
-) -> Packing:
-    is_large = len(needs) > MANY
-    starts = [_matched(needs, kinds, reserved), *_decreasing(needs, kinds, is_large=is_large)]
-    starts.sort(key=lambda each: each.rank(kinds))
-    enough = lower_bound(needs, kinds)
-    best = starts[0]
-
-    def search(start: Packing, among: list[Kind], steps: int) -> bool:
-        """Search; tell whether there is nothing left to better."""
-        nonlocal best
-        found = Search(needs, among, start, chance)
-        found.run(steps, enough=enough)
-        best = min(best, found.best, key=lambda each: each.rank(kinds))
-        return not best.waiting and best.cost(kinds) <= enough + 1e-9
-
-    if is_large:
-        search(best, kinds, STEPS_MANY)
-        return best
-    mixes: dict[tuple[int, ...], Packing] = {}
-    for each in starts:
-        mixes.setdefault(tuple(sorted({bin_.kind for bin_ in each.bins})), each)
-    for _ in range(RESTARTS):
-        if search(starts[0], kinds, STEPS):
-            return best
-    for mix, start in list(mixes.items())[:MIXES]:
-        if search(start, _only(kinds, mix), STEPS // 2):
-            break
-    return best
-
-
-def _only(kinds: list[Kind], mix: tuple[int, ...]) -> list[Kind]:
-    """Return the kinds, with nothing there of those that are not in a mix."""
-    return [kind if at in mix else kind._replace(stock=0) for at, kind in enumerate(kinds)]
-
-
-def _decreasing(needs: list[Resources], kinds: list[Kind], *, is_large: bool) -> list[Packing]:
-    """Return packings by the decreasing heuristics: with the cheapest kind first, and with each kind before the others."""
-    if is_large:
-        return [
-            decreasing(needs, kinds, fit="first", measure="dominant"),
-            decreasing(needs, kinds, fit="best", measure="weighted"),
-        ]
-    return [
-        decreasing(needs, kinds, fit=fit, measure=measure, only=only)
-        for only in (None, *range(len(kinds)))
-        for fit in get_args(Fit)
-        for measure in get_args(Measure)
-    ]
-
-
-def _matched(needs: list[Resources], kinds: list[Kind], reserved: Sequence[int] | None) -> Packing:
-    """Return the source's packing; its list has the reserved nodes first, each part in the order of the types."""
-    held = [kind.stock for kind in kinds] if reserved is None else reserved
-    order = [at for at, count in enumerate(held) for _ in range(count)]
-    order += [at for at, kind in enumerate(kinds) for _ in range(kind.stock - held[at])]
-    found = priority_matching(needs, [kinds[at].size for at in order])
-    items: dict[int, list[int]] = {}
-    for item, node in enumerate(found):
-        if node is not None:
-            items.setdefault(node, []).append(item)
-    bins = [Bin(order[node], tuple(items[node])) for node in sorted(items)]
-    return Packing(bins, [item for item, node in enumerate(found) if node is None])
+            return searched(needs, kinds, reserved, chance)
 
 
 def _plan(

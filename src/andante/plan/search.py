@@ -16,6 +16,9 @@ ITEMS_MAX = 48
 _TOLERANCE = 0.1
 """By so much of the mean price of a bin a packing may get dearer, at first; less and less later."""
 
+_APART = 3.0
+"""How much more, at most, what suits a kind is preferred to what is large: the power of the one over that of the other."""
+
 _FINISH = 0.7
 """How often a bin that takes all that is left is preferred to one that holds more for its price."""
 
@@ -48,6 +51,14 @@ class Search:
         self._chance = chance
         self._w = weights(needs, kinds)
         self._worth = [_dot(self._w, need) for need in needs]
+        # By kind: what an item is worth for the share that it takes of a bin.
+        self._suits = [
+            [
+                worth / (_share(need, kind.size) or 1.0)
+                for worth, need in zip(self._worth, needs, strict=True)
+            ]
+            for kind in kinds
+        ]
         self._bins = list(start.bins)
         self._waiting = list(start.waiting)
         self._used = start.used(len(kinds))
@@ -146,13 +157,14 @@ class Search:
         """Pack items into new bins, one bin after another, each of the kind that holds most for its price."""
         chance = self._chance
         noise = 0.6 * chance() ** 2
+        apart = _APART * chance() if chance() < 0.5 else 0.0
         w = [each * (0.5 + chance()) for each in self._w]
         size = {item: _dot(w, self._needs[item]) * (1 + noise * (chance() - 0.5)) for item in items}
         order = sorted(items, key=size.__getitem__, reverse=True)
         opened = [0] * len(self._kinds)
         bins: list[Bin] = []
         while order:
-            filled = self._next_bin(order, size, opened)
+            filled = self._next_bin(order, size, opened, apart)
             if filled is None:
                 return bins, order
             bins.append(filled)
@@ -161,8 +173,10 @@ class Search:
             order = [item for item in order if item not in taken]
         return bins, []
 
-    def _next_bin(self, order: list[int], size: dict[int, float], opened: list[int]) -> Bin | None:
-        """Fill a bin of each kind, with the largest item first; return the one that holds most for its price."""
+    def _next_bin(
+        self, order: list[int], size: dict[int, float], opened: list[int], apart: float
+    ) -> Bin | None:
+        """Fill a bin of each kind, first with what is largest or suits it; return the one that holds most for its price."""
         spread = self._chance() ** 2
         best, lowest = None, 0.0
         finish, least = None, 0.0
@@ -170,7 +184,7 @@ class Search:
             used = self._used[at] + opened[at]
             if used >= kind.stock:
                 continue
-            items = self._fill(kind.size, order)
+            items = self._fill(kind.size, self._suited(order, size, at, apart) if apart else order)
             if not items:
                 continue
             price = kind.tariff.next(used)
@@ -186,6 +200,12 @@ class Search:
         # What takes all that is left is better than a bin that holds more for its price than is left.
         return finish if finish and (best is None or self._chance() < _FINISH) else best
 
+    def _suited(
+        self, order: list[int], size: dict[int, float], kind: int, apart: float
+    ) -> list[int]:
+        suits = self._suits[kind]
+        return sorted(order, key=lambda item: size[item] * suits[item] ** apart, reverse=True)
+
     def _fill(self, size: Resources, order: list[int]) -> list[int]:
         cpu, memory, bandwidth = size
         items = []
@@ -197,6 +217,11 @@ class Search:
                 memory -= need[1]
                 bandwidth -= need[2]
         return items
+
+
+def _share(need: Resources, size: Resources) -> float:
+    """Return the sum of the shares of the resources."""
+    return sum(a / (b or 1) for a, b in zip(need, size, strict=True))
 
 
 def _dot(w: Sequence[float], need: Resources) -> float:
