@@ -83,7 +83,10 @@ async def do(crawl, members, step):
         if what == "again":
             return plain(await member.again())
         if what == "bury":
-            return await member.store.bury(words[0], to=words[1], count=words[2])
+            epoch = min(
+                words[0], member.epoch
+            )  # of the others only those are buried that have joined
+            return await member.store.bury(epoch, to=words[1], count=words[2])
         if what == "entries":
             return await member.store.entries(*words)
         if what == "tell":
