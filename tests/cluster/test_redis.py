@@ -75,6 +75,25 @@ def test_nobody_there(running_redis):
     assert "\n" not in str(caught.value)
 
 
+def test_a_connection_that_has_closed_meanwhile_is_no_answer(redis, monkeypatch):
+    """uvloop raises a RuntimeError where redis-py writes to one; it ended the task that read a server's log, which was then never crawled."""
+
+    async def closed(*_, **__):
+        raise RuntimeError("unable to perform operation on <TCPTransport closed=True>")
+
+    async def main():
+        store = RedisStore(redis.url, "crawl", timeout=1.0)
+        try:
+            await store.join("a", token="a", config=b"")
+            monkeypatch.setattr("redis.asyncio.client.Pipeline.execute", closed)
+            with pytest.raises(UnreachableError, match="no answer from Redis at"):
+                await store.entries(A, 0, 1)
+        finally:
+            await store.close()
+
+    asyncio.run(main())
+
+
 def test_password_and_tls():
     with redis_server(password="p:a/s@s", tls=True) as server:
         ca = f"?ssl_ca_certs={server.tls.ca_file}"

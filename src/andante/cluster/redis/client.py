@@ -44,6 +44,9 @@ _IN_SCRIPT = re.compile(r"@user_script: ?\d+: -(\w+) ")
 
 _MET: dict[str, type[RedisError]] = {"OOM": OutOfMemoryError, "READONLY": ReadOnlyError}
 
+_FAILED = (RedisError, RedisClusterException, OSError, RuntimeError)
+"""What redis-py raises where there is no answer. It is a RuntimeError where uvloop is to write to a connection that has closed meanwhile: redis-py lets that through, and drops the connection."""
+
 
 class Script(NamedTuple):
     """A script, as text and by the name that Redis has for it."""
@@ -163,7 +166,7 @@ class Client:
             pipeline.execute_command(*words)
         try:
             return list(await pipeline.execute(raise_on_error=False))
-        except (RedisError, RedisClusterException, OSError) as error:
+        except _FAILED as error:
             return [error] * len(commands)
 
     async def _infos(self, client: Any) -> list[dict[str, Any]]:
@@ -189,7 +192,7 @@ class Client:
     async def _ask(self, awaitable: Any) -> Any:
         try:
             return await awaitable
-        except (RedisError, RedisClusterException, OSError) as error:
+        except _FAILED as error:
             raise self._told(error) from error
 
     def _told(self, reply: Any) -> Any:
