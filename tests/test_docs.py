@@ -245,7 +245,7 @@ def test_flags_named_in_the_documents_are_there():
         for flag in a.option_strings
     }
     benchmarks = "".join(path.read_text() for path in (ROOT / "benchmarks").glob("*.py"))
-    # Of warcio, the root command, and the benchmarks.
-    others = {"--fields", "--version", *re.findall(r'"(--[a-z-]+)"', benchmarks)}
+    # Of warcio, kubectl, the root command, and the benchmarks.
+    others = {"--fields", "--server-side", "--version", *re.findall(r'"(--[a-z-]+)"', benchmarks)}
     text = "".join(path.read_text() for path in PAGES if "decisions" not in path.parts)
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) <= known | others
