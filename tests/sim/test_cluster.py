@@ -35,6 +35,8 @@ FOUND = {
     595: "What an earlier life of a node had claimed was its own again, and nobody needed it.",
     1609: "A node hung while its session was ended before its time: the lease that the members had confirmed held still when it was buried.",
     1696: "The same where the node was cut off from the store.",
+    4493: "A node that never heard of its latest epoch went on with the one before, which the check took for over.",
+    4718: "A node that left while the store was told anew looked on who was there, so its session never ended, and all waited for it.",
 }
 """Seeds that failed once, and why."""
 

@@ -113,16 +113,6 @@ class Peer:
         """Nothing waits at any node."""
         return self._is_over
 
-    @property
-    def epoch(self) -> int:
-        """The number of the node's life."""
-        return self._epoch
-
-    @property
-    def nodes(self) -> dict[int, Node]:
-        """All nodes, as last heard."""
-        return self._nodes
-
     def may_send(self) -> bool:
         """Tell whether the node's servers are its own at this moment, and there is room for what is found."""
         return (
@@ -200,9 +190,12 @@ class Peer:
                 await self._rest(began, may_hurry=was_heard)
         finally:
             confirming.cancel()
-            for task in (*self._tasks.values(), *filter(None, [self._settling])):
-                task.cancel()
-            self._handover.close()
+            self._end_tasks()
+
+    def _end_tasks(self) -> None:
+        for task in (*self._tasks.values(), *filter(None, [self._settling])):
+            task.cancel()
+        self._handover.close()
 
     async def _rest(self, began: float, *, may_hurry: bool) -> None:
         """Wait for the next heart-beat, or until there is something to say and little to do; not so where the store is in trouble."""
@@ -245,6 +238,8 @@ class Peer:
             self._tell(
                 "the store could not be told that this node leaves: the others will take it for dead"
             )
+        finally:
+            self._end_tasks()
         await self._presence.leave()
 
     # Commits

@@ -238,11 +238,17 @@ def theft(watch: Watch) -> Iterator[str]:
 def ghosts(watch: Watch) -> Iterator[str]:
     """Nobody sends a request after its epoch has ended: whoever ends one knows that its lease had."""
     for request in watch.requests:
-        epochs = request.life.epochs.items()
-        epoch = max((epoch for epoch, words in epochs if words[0] <= request.arrives), default=0)
         sent = request.arrives - watch.way(request)
-        if sent > watch.buried.get(epoch, inf) + _EPSILON:
-            yield f"at {sent:.3f} s {request.life.name} asks for {request.url}, though its epoch {epoch} is over"
+        epochs = _epochs(request.life, request.arrives)
+        if epochs and all(sent > watch.buried.get(epoch, inf) + _EPSILON for epoch in epochs):
+            yield f"at {sent:.3f} s {request.life.name} asks for {request.url}, though its epoch {max(epochs)} is over"
+
+
+def _epochs(life: Life, time: float) -> list[int]:
+    """Return the epochs that a node may have: the last under which it has spoken, and later ones, of which it may never have heard."""
+    given = {epoch: words for epoch, words in life.epochs.items() if words[0] <= time}
+    spoken = max((epoch for epoch, words in given.items() if len(words) > 1), default=0)
+    return [epoch for epoch in given if epoch >= spoken]
 
 
 def waste(
