@@ -28,7 +28,7 @@ _POOLED = 10
 """Heart-beats after which a server is in the pool no more."""
 
 _OWNERS = 6
-"""Most owners of a server in a small crawl."""
+"""Owners of a server, one after another, at most, and one more for each minute: towards the end each node that has nothing left is given some of the little there is."""
 
 _CONTACT = 2.0
 """Seconds between two words to the store beyond which a node was out of contact."""
@@ -310,8 +310,9 @@ def unrest(watch: Watch, settings: Settings) -> Iterator[str]:
         if seconds > _POOLED * settings.heartbeat:
             yield f"{server} was in the pool for {seconds:.1f} s"
     owners = Counter(owned.server for owned in watch.owned if owned.owner)
+    most = _OWNERS + max((request.ends for request in watch.requests), default=0.0) // 60.0
     for server, count in owners.items():
-        if count > _OWNERS:
+        if count > most:
             yield f"{server} has had {count} owners one after another"
 
 
