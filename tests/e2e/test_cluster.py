@@ -1,6 +1,7 @@
 """Clusters of real processes on a small web of loopback: logins, TLS, several masters, limits over all nodes, processes on one machine."""
 
 import asyncio
+import json
 import signal
 from itertools import pairwise
 
@@ -238,6 +239,32 @@ def test_servers_at_one_address_stay_together(redis, tmp_path):
                 assert all(
                     later.began >= earlier.ended - 0.002 for earlier, later in pairwise(at_one)
                 )
+
+    uvloop.run(main())
+
+
+def test_a_plan_says_which_node_has_which_servers(redis, tmp_path):
+    """Also those that another node found before the planned one came."""
+
+    async def main():
+        async with Web() as web:
+            wanted = await a_web(web)
+            own = {
+                name: [server.url.rstrip("/") for server in web.servers[first::2]]
+                for first, name in enumerate("ab")
+            }
+            plan = tmp_path / "owners.json"
+            plan.write_text(json.dumps(own))
+            flags = ("--rate", "3/s", "--cluster", redis.url, "--owners", plan)
+            flags += ("--balance", "never")
+            a = node("a", tmp_path, web.servers[0].url, *flags)
+            await until(lambda: len(visits(*web.servers)) > 3, a)
+            b = node("b", tmp_path, web.servers[0].url, *flags)
+            await ended(a, b)
+            assert found(tmp_path, "a", "b") == wanted
+            late = [visit for visit in visits(*web.servers[1::2]) if visit.path in LEAVES[10:]]
+            assert {visit.headers["x-node"] for visit in late} == {"b"}
+            assert {visit.headers["x-node"] for visit in visits(*web.servers[::2])} == {"a"}
 
     uvloop.run(main())
 
