@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from andante import url as urls
+from andante.cluster.exchange import POOL
 from andante.cluster.memory import Memory
 from andante.cluster.packing import unpack
 from andante.crawl.settings import Settings
@@ -27,8 +28,8 @@ _WHILE = 1.0
 _POOLED = 10
 """Heart-beats after which a server is in the pool no more."""
 
-_OWNERS = 6
-"""Owners of a server, one after another, at most, and one more for each minute: towards the end each node that has nothing left is given some of the little there is."""
+_TAKEN = 6
+"""Times that a server is taken from the pool, at most, and one more for each minute: towards the end each node that has nothing left is given some of the little there is."""
 
 _CONTACT = 2.0
 """Seconds between two words to the store beyond which a node was out of contact."""
@@ -309,11 +310,20 @@ def unrest(watch: Watch, settings: Settings) -> Iterator[str]:
     for server, seconds in watch.lay.items():
         if seconds > _POOLED * settings.heartbeat:
             yield f"{server} was in the pool for {seconds:.1f} s"
-    owners = Counter(owned.server for owned in watch.owned if owned.owner)
-    most = _OWNERS + max((request.ends for request in watch.requests), default=0.0) // 60.0
-    for server, count in owners.items():
+    most = _TAKEN + max((request.ends for request in watch.requests), default=0.0) // 60.0
+    for server, count in _taken(watch).items():
         if count > most:
-            yield f"{server} has had {count} owners one after another"
+            yield f"{server} was taken from the pool {count} times"
+
+
+def _taken(watch: Watch) -> Counter[str]:
+    """Return how often each server was taken from the pool, not given by one node to another that had its IP address."""
+    before: dict[str, int] = {}
+    taken: Counter[str] = Counter()
+    for owned in watch.owned:
+        taken[owned.server] += bool(owned.owner and not before.get(owned.server, POOL))
+        before[owned.server] = owned.owner
+    return taken
 
 
 def books(memory: Memory) -> Iterator[str]:
