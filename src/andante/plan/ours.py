@@ -23,11 +23,11 @@ STEPS = 2_000
 RESTARTS = 2
 """Such searches; the best one counts."""
 
-MIXES = 12
-"""Times that a mix of nodes is tried after them, at most."""
-
 MOVES = 500
-"""Moves for each item, by which they are squeezed into a mix."""
+"""Moves for each item, by which they are squeezed into a mix of nodes after them."""
+
+MOVES_ALL = 400_000
+"""Moves in all: the fewer items, the more often a mix is tried."""
 
 KINDS_FEW = 6
 
@@ -81,7 +81,8 @@ def _squeezed(
     """Return a packing into a mix that costs less, if there is one, and so on."""
     true = rows(needs, kinds)
     tried: set[Mix] = set()
-    for _ in range(MIXES):
+    moves = min(MOVES * len(needs), MOVES_ALL)
+    for _ in range(MOVES_ALL // moves):
         if _is_least(best, kinds, least):
             break
         mix = _cheaper(best, kinds, true, tried)
@@ -92,7 +93,7 @@ def _squeezed(
             break
         tried.add(mix)
         bins = [at for at, count in enumerate(mix) for _ in range(count)]
-        where = squeeze(needs, [kinds[at].size for at in bins], chance, moves=MOVES * len(needs))
+        where = squeeze(needs, [kinds[at].size for at in bins], chance, moves=moves)
         if where is not None:
             best = _packing(bins, where)
     return best
