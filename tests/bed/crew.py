@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from andante.cluster.exchange import Links
+from andante.cluster.exchange import ClusterError, Links
 from andante.cluster.outbox import decode
 from andante.cluster.redis import inspect
 from andante.frontier.seen import WIDTH
@@ -196,7 +196,19 @@ class Crew:
 
     def wait_for_pages(self, count: int) -> None:
         """Wait until so many pages have been asked for."""
-        wait_until(lambda: self.pages() >= count, 60.0, f"{count} pages")
+        try:
+            wait_until(lambda: self.pages() >= count, 60.0, f"{count} pages")
+        except AssertionError as error:
+            raise AssertionError(f"{error}{self.pages()} only.\n{self.situation()}") from None
+
+    def situation(self) -> str:
+        """Say what each node has said last, and what Redis has, for who asks why a crawl stands still."""
+        said = [f"{node}: ... {node.printed[-1_000:]}" for node in self.nodes]
+        try:
+            found = str(asyncio.run(inspect(f"unix://{self.redis.folder}/socket", CRAWL)))
+        except ClusterError as error:
+            found = str(error)
+        return "\n".join([*said, found])
 
     def finish(self, *ended: Crawler, within: float = _END) -> None:
         """Wait until the crawl is over: all nodes have ended with status 0 but those that have been ended."""

@@ -64,7 +64,8 @@ class Service:
     @property
     def printed(self) -> str:
         """What it has printed."""
-        return (self.folder / "printed").read_text(errors="replace")
+        path = self.folder / "printed"
+        return path.read_text(errors="replace") if path.exists() else ""
 
     def is_ready(self) -> bool:
         """Tell whether it answers."""
