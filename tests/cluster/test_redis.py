@@ -428,6 +428,21 @@ def test_inspect_and_remove(request, seen):
     on_redis(servers, where.url, **({"seen": seen} if seen != "masters" else {})).run(main)
 
 
+def test_all_of_a_large_crawl_is_removed(redis):
+    """The table of its servers empties page by page, and is mostly empty long before the end."""
+
+    async def main(crawl):
+        a = await crawl.join("a")
+        for first in range(0, 20_000, 1_000):
+            found = (links(f"http://{n}.example", n) for n in range(first, first + 1_000))
+            await a.report(*found)
+        (name,) = await crawls(redis.url)
+        await remove(redis.url, name)
+        assert redis.control.dbsize() == 0
+
+    on_redis([redis], redis.url).run(main)
+
+
 # Few words
 
 

@@ -21,12 +21,14 @@ def key(crawl: str, shard: int, name: str = "meta") -> str:
 
 async def wipe(client: Client, crawl: str, shard: int, *, whole: bool = False) -> None:
     """Delete a shard's data that are of no use any more, a page at a time; or all of it, if it is to be ``whole``, with what says that there was a crawl."""
+    at = b"0"
     while True:
-        (reply,) = await client.run([Call(SMALL, key(crawl, shard), ("wipe", int(whole)))])
+        (reply,) = await client.run([Call(SMALL, key(crawl, shard), ("wipe", int(whole), at))])
         if isinstance(reply, Exception):
             raise reply
         if reply == [b"ok"]:
             return
+        at = reply[1]
 
 
 def by(count: int, flat: list[Any]) -> Iterable[tuple[Any, ...]]:

@@ -27,23 +27,25 @@ function DO.lose()
   return {'ok'}
 end
 
--- Delete a page of the shard; the last thing is what says that there was a crawl. ARGV[2]: 1 if that goes too
+-- Delete a page of the shard; the last thing is what says that there was a crawl. ARGV[2]: 1 if that goes too, [3]: where to go on, '0' at first
 function DO.wipe()
   if ARGV[2] ~= '1' and call('HGET', META, 'generation') ~= '' then return {'ok'} end
   call('HSET', META, 'generation', '')
-  local page = call('HSCAN', SERVERS, 0, 'COUNT', 200)[2]
-  for index = 1, #page, 2 do
-    call('UNLINK', log_of(page[index]))
-    call('HDEL', SERVERS, page[index])
+  if ARGV[3] ~= 'seen' then
+    local page = call('HSCAN', SERVERS, ARGV[3], 'COUNT', 200)
+    for index = 1, #page[2], 2 do
+      call('UNLINK', log_of(page[2][index]))
+      call('HDEL', SERVERS, page[2][index])
+    end
+    return {'more', page[1] == '0' and 'seen' or page[1]}
   end
-  if #page > 0 then return {'more'} end
   local known = tonumber(call('HGET', META, 'known') or 0)
   local last = tonumber(call('HGET', META, 'wiped') or math.ceil(known / 200) + 4)  -- sets, or fewer bitmaps
   local first = math.max(0, last - 500)
   for index = first, last do call('UNLINK', prefix .. 'seen:' .. index) end
   if first > 0 then
     call('HSET', META, 'wiped', first)
-    return {'more'}
+    return {'more', 'seen'}
   end
   for _, epoch in ipairs(call('HKEYS', EPOCHS)) do call('UNLINK', mail_of(epoch), gifts_of(epoch)) end
   call('UNLINK', EPOCHS, STATES, POOL, NODES, BEATS, TOKENS, TOLD)
