@@ -77,6 +77,14 @@ def test_simulate():
     assert lines[-1].startswith("median ")
 
 
+def test_redis_memory():
+    only = ("--urls", 20_000, "--queued", 2_000, "--per-server", 200)
+    for seen in ("exact", "bloom"):
+        known, waiting = run("redis_memory.py", *only, "--seen", seen)
+        assert float(known.split()[-3]) > 7
+        assert float(waiting.split()[-3]) > 10
+
+
 def test_cluster():
     """Andante alone on fast hosts and on slow ones, cut off with requests under way; what peers need is installed by make cluster-bench."""
     only = ("--crawlers", "Andante", "--rtt", 10, "--hosts", 20, "--pages", 1_000, "--steady", 30)
