@@ -46,7 +46,9 @@ class Cluster:
         Of several processes of a node (``small-1-w1`` is one of ``small-1``) each has its share.
         """
         name = self.owners.get(server)
+        if not name:
+            return None
         epochs = sorted(
             node.epoch for node in nodes if name in (node.name, node.name.rpartition("-w")[0])
         )
-        return epochs[crc32(server.encode()) % len(epochs)] if name and epochs else None
+        return epochs[crc32(server.encode()) % len(epochs)] if epochs else None

@@ -268,8 +268,9 @@ class Handover:
         """Pack the luggage of servers at which nothing is done any more."""
         for key, to in list(self._leaving.items()):
             server = self._frontier.servers.get(key)
-            packed = b"" if server is None else self._luggage(server, goes=True)
+            packed = b""
             if server is not None and to != _NOWHERE and not server.visits:
+                packed = self._luggage(server, goes=True)
                 self._remember(server)
             if server is None or self._frontier.withdraw(server):
                 del self._leaving[key]

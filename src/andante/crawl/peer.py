@@ -417,6 +417,11 @@ class Peer:
             if await self._presence.is_gone(epoch) and await self._store.bury(epoch, count=count):
                 self._emit("cluster.buried", f"node {name} is dead: its servers go to the others")
 
+    def _hear(self, text: str) -> None:
+        """Another node has left; or its seed has moved, and the crawl moves with it."""
+        if not self._shares.hear(text):
+            self._state.scope.add(text)
+
     # When all is lost
 
     async def _rejoin(self) -> None:
@@ -452,11 +457,6 @@ class Peer:
             self._do("enter", self._presence.enter(joined.epoch))
         with contextlib.suppress(UnreachableError, BuriedError, LostError, ClusterError):
             await self._bury_earlier(joined)  # else its silence is seen
-
-    def _hear(self, text: str) -> None:
-        """Another node has left; or its seed has moved, and the crawl moves with it."""
-        if not self._shares.hear(text):
-            self._state.scope.add(text)
 
     def _tell_store(self, *, owns: bool) -> None:
         """Tell the store what this node holds, unless it knows; while it is not settled, what was found waits until all others have had time to do so, too.

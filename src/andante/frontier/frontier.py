@@ -234,9 +234,8 @@ class Frontier(ServerQueue):
     def committed(self, changes: Changes) -> None:
         """The changes are on disk: let go of what memory need not hold, the newest first."""
         for server, block, *_ in changes.grown:
-            if (
-                self.servers.get(server.key) is server
-            ):  # else it has gone meanwhile, with its blocks
+            # Otherwise it has gone meanwhile, with its blocks.
+            if self.servers.get(server.key) is server:
                 self._spare[block.number] = (server, block)
         freed = []
         for server, block in reversed(self._spare.values()):
