@@ -1,17 +1,26 @@
 # Everything that is done here, one target each. The first two do all of their own set-up.
-.PHONY: try test lint bench cluster-bench docs clean help
+.PHONY: try test test-all coverage lint bench cluster-bench docs clean help
 .DEFAULT_GOAL := help
 
 PYTHON := .venv/bin/python
+WORKERS := auto
+PYTEST = $(PYTHON) -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 
 try: ## Install Andante and run it: on a small web that it serves itself, or make try URL=https://...
 	@tools/setup
 	@$(PYTHON) tools/try.py $(URL)
 
-test: ## Lint, types, import contract, and all tests (about twenty minutes)
+test: ## Lint, types, import contract, and the tests that take no longer than a few minutes together
 	@tools/setup test
 	@tools/check
-	@$(PYTHON) -m pytest --cov --cov-report=term:skip-covered
+	@$(PYTEST) -m "not slow" $(ARGS)
+
+test-all: test ## The same, and the slow tests
+	@$(PYTEST) -m slow $(ARGS)
+
+coverage: ## What part of the code all tests together run
+	@tools/setup test
+	@$(PYTEST) --cov --cov-report=term:skip-covered $(ARGS)
 
 lint: ## Lint, types and import contract only
 	@tools/setup test
