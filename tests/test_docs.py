@@ -249,3 +249,8 @@ def test_flags_named_in_the_documents_are_there():
     others = {"--fields", "--server-side", "--version", *re.findall(r'"(--[a-z-]+)"', benchmarks)}
     text = "".join(path.read_text() for path in PAGES if "decisions" not in path.parts)
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) <= known | others
+
+
+def test_no_document_installs_from_an_index_what_is_on_none():
+    said = [path for path in PAGES if re.search(r"pip install '?andante\b", path.read_text())]
+    assert said == []

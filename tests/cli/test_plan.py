@@ -6,6 +6,7 @@ import yaml
 
 from andante.cli import main
 from andante.crawl.settings import Settings
+from andante.extras import how_to_install
 from andante.sim.machine import MachineTraits
 from andante.sim.population import Population
 from andante.sim.simulation import Simulation
@@ -131,7 +132,7 @@ def test_the_optimum_without_scipy(write, capsys, monkeypatch):
     assert main(["plan", write(NODE + TASK), "--optimum", "1s"]) == 2
     assert (
         capsys.readouterr().err
-        == "andante: --optimum: the optimum needs scipy: pip install 'andante[plan]'\n"
+        == f"andante: --optimum: the optimum needs scipy; {how_to_install('plan')}\n"
     )
 
 

@@ -123,7 +123,7 @@ def test_no_zookeeper(redis, tmp_path):
 
 def test_what_it_needs_is_not_installed(redis, tmp_path):
     code = "import sys; sys.modules['kazoo'] = sys.modules['kazoo.client'] = None"
-    message = "pip install 'andante[cluster]'"
+    message = "; install it with: pip install 'kazoo>=2.11' 'redis>=7.1'"
     refused(1, message, "--cluster", redis.url, cwd=tmp_path, code=code)
     code = "import sys; sys.modules['redis'] = sys.modules['redis.asyncio'] = None"
     refused(1, message, "--cluster", redis.url, cwd=tmp_path, code=code)

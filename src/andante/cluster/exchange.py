@@ -14,6 +14,8 @@ from typing import Protocol
 
 import msgspec
 
+from andante.errors import AndanteError
+
 POOL = 0
 """In the place of an epoch: no node. Servers without an owner that have URLs are in the *pool*, from which nodes take."""
 
@@ -22,8 +24,10 @@ ANSWER_MAX = 1_000
 """Entries of mail, and grants, in one answer at most, so that answers stay small; the others come when these are `Heard`."""
 
 
-class ClusterError(Exception):
+class ClusterError(AndanteError):
     """A node cannot join, or the store cannot be used; the message is one line for the user."""
+
+    exit_status = 1
 
 
 class OtherSettingsError(ClusterError):
@@ -43,8 +47,10 @@ class NameTakenError(ClusterError):
         )
 
 
-class UnreachableError(Exception):
+class UnreachableError(AndanteError):
     """The store did not answer; nothing is known of what it has done. The same report may be sent again."""
+
+    exit_status = 1
 
 
 class BuriedError(Exception):

@@ -17,6 +17,7 @@ from andante.cluster.exchange import ClusterError
 from andante.crawl.changes import decisive
 from andante.crawl.cluster import LEASE_JUDGED, Cluster
 from andante.crawl.settings import Settings, SettingsError
+from andante.extras import how_to_install
 
 _SHARED = (
     "rate",
@@ -76,9 +77,7 @@ def extra() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise ClusterError(
-            f"--cluster needs {error.name}; install it with: pip install 'andante[cluster]'"
-        ) from None
+        raise ClusterError(f"--cluster needs {error.name}; {how_to_install('cluster')}") from None
 
 
 def clock() -> float:

@@ -18,10 +18,12 @@ from typing import Any, Literal, get_type_hints
 
 from andante import units
 from andante.crawl.values import typed
+from andante.errors import AndanteError
+from andante.extras import how_to_install
 from andante.store.formats import SUFFIXES
 
 
-class SettingsError(ValueError):
+class SettingsError(AndanteError, ValueError):
     """A setting is wrong; the message is one line that says which, and what is allowed."""
 
 
@@ -459,10 +461,7 @@ def _check_outputs(paths: tuple[Path, ...]) -> None:
         if not path.name.endswith(SUFFIXES):
             raise SettingsError(f"output: {path} does not end in one of {', '.join(SUFFIXES)}")
         if path.suffix == ".parquet" and not find_spec("pyarrow"):
-            message = (
-                "output: Parquet needs pyarrow; install it with: pip install 'andante[parquet]'"
-            )
-            raise SettingsError(message)
+            raise SettingsError(f"output: Parquet needs pyarrow; {how_to_install('parquet')}")
     if len({path.absolute() for path in paths}) < len(paths):
         raise SettingsError("output: the same file is named twice")
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
+from andante.extras import how_to_install
 from andante.plan.bound import Row, groups, rounding, rows
 from andante.plan.model import Resources
 from andante.plan.packing import Bin, Kind, Packing
@@ -69,7 +70,7 @@ def optimum(
     try:
         import scipy.optimize  # noqa: F401, PLC0415  # an extra
     except ImportError as error:
-        raise ValueError("the optimum needs scipy: pip install 'andante[plan]'") from error
+        raise ValueError(f"the optimum needs scipy; {how_to_install('plan')}") from error
     master = _Master(needs, kinds, seconds_left)
     patterns = _Patterns(needs, kinds, start, seconds_left)
     best, bound, least = start, 0.0, 0.0

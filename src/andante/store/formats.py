@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from andante.extras import how_to_install
 from andante.store.jsonl import JsonlSink
 from andante.store.output import Output
 from andante.store.warc import WarcSink
@@ -50,7 +51,7 @@ def open_output(
                 from andante.store.parquet import ParquetOutput  # noqa: PLC0415  # other outputs need not wait for pyarrow
             except ImportError:
                 raise ValueError(
-                    f"cannot write {path}: Parquet needs pyarrow; install it with: pip install 'andante[parquet]'"
+                    f"cannot write {path}: Parquet needs pyarrow; {how_to_install('parquet')}"
                 ) from None
             return ParquetOutput(path, position=position)
         case _:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from andante.errors import AndanteError
 from andante.flow import Learnt, Sample, Trouble
 
 FORMAT = 4
@@ -35,7 +36,7 @@ CREATE TABLE outbox (number INTEGER PRIMARY KEY, part BLOB NOT NULL);
 """
 
 
-class JobError(Exception):
+class JobError(AndanteError):
     """A job cannot be opened or written; the message is one line for the user."""
 
 

@@ -100,5 +100,5 @@ def test_without_scipy_the_error_names_the_extra(monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ValueError, match=r"pip install 'andante\[rank\]'"):
+    with pytest.raises(ValueError, match=r"needs scipy; install it with: pip install 'scipy>="):
         PageRank()

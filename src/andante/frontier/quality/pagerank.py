@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 
+from andante.extras import how_to_install
 from andante.frontier.quality.base import Found
 from andante.frontier.quality.graph import Graph
 
@@ -35,7 +36,7 @@ class PageRank:
         try:
             import scipy.sparse  # noqa: F401, PLC0415  # an extra
         except ImportError as error:
-            raise ValueError("quality pagerank needs scipy: pip install 'andante[rank]'") from error
+            raise ValueError(f"quality pagerank needs scipy; {how_to_install('rank')}") from error
         self._graph = Graph()
         self._rank = array("d")
         self._due_at = _FIRST
