@@ -2,9 +2,12 @@
 
 import ast
 import re
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+
+from andante.cli import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "andante"
@@ -21,6 +24,12 @@ PURE = ("url.py", "page.py", "units.py", "frontier", "flow", "parse", "plan")
 IMPURE = re.compile(
     r"time\.\w+|random\.\w+|datetime\.(datetime\.)?(now|today|utcnow)|open|print|input|Path|Path\.\w+"
 )
+
+ROOT_HOLDS = {
+    *("CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md"),
+    *("Makefile", "pyproject.toml", "setup.py"),
+    *("benchmarks", "docs", "examples", "src", "tests", "tools"),
+}
 
 
 def name(path):
@@ -73,9 +82,17 @@ def test_every_module_is_used():
         for path in MODULES
         if path.name not in doors
     }
-    assert not modules - imported
+    commands = {f"andante.cli.{name}" for name in COMMANDS}  # loaded by their names
+    assert not modules - imported - commands
 
 
 @pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "LICENSE"])
 def test_a_reader_finds(document):
     assert (ROOT / document).stat().st_size > 300
+
+
+def test_the_root_holds_what_belongs_there():
+    """What is made in it while one works has a name in .gitignore; what begins with a dot is somebody's own."""
+    made = [line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines()]
+    names = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
+    assert not {each for each in names if not any(fnmatch(each, m) for m in made)} - ROOT_HOLDS

@@ -77,7 +77,7 @@ def test_without_matplotlib_one_line_says_how_to_get_it(tiny, tmp_path, capsys, 
     assert main(["experiment", "limit"]) == 0
     captured = capsys.readouterr()
     assert captured.out.endswith("In experiment-limit: results.csv\n")
-    assert "figures need matplotlib: pip install 'andante[figures]'\n" in captured.err
+    assert "figures need matplotlib; install it with: pip install 'matplotlib>=" in captured.err
     assert [path.name for path in (tmp_path / "experiment-limit").iterdir()] == ["results.csv"]
 
 

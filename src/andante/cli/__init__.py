@@ -1,18 +1,27 @@
-"""The command line: one module for each command."""
+"""The command line: one module for each command, loaded when that command is wanted."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any, NoReturn
 
-from andante.cli import crawl, experiment, forget, plan, rate, simulate, status
-from andante.cluster.exchange import ClusterError, UnreachableError
-from andante.crawl.settings import SettingsError
-from andante.store.journal import JobError
+from andante.errors import AndanteError
+
+COMMANDS = {
+    "crawl": "crawl sites into files",
+    "status": "what a job holds, or how a cluster does",
+    "rate": "change the speed of a crawl while it runs",
+    "forget": "delete what a cluster keeps of a crawl",
+    "simulate": "how long a crawl will take, on a simulated web",
+    "plan": "what a crawl will cost, and which nodes run what",
+    "experiment": "the experiments behind the algorithms, simulated",
+}
+"""Each is the name of a module, whose `add_to` gives the command's parser its arguments."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -28,8 +37,12 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"andante: {message}; see {self.prog} --help\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command; the reference page is made from it."""
+def parser(wanted: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of the whole command; the reference page is made from it.
+
+    Args:
+        wanted: the commands whose arguments it has to know; of the others it knows the names.
+    """
     root = Parser(
         prog="andante",
         description="A web crawler that is fast, polite and sure.",
@@ -37,22 +50,22 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"andante {version('andante')}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (crawl, status, rate, forget, simulate, plan, experiment):
-        module.add_to(commands)
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary)
+        if name in wanted:
+            import_module(f"andante.cli.{name}").add_to(command)
     return root
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
-    arguments = parser().parse_args(argv)
-    arguments.given = sys.argv[1:] if argv is None else list(argv)
+    given = sys.argv[1:] if argv is None else list(argv)
+    arguments = parser(given[:1]).parse_args(given)
+    arguments.given = given
     try:
         return int(arguments.run(arguments))
-    except (SettingsError, JobError) as error:
+    except AndanteError as error:
         print(f"andante: {error}", file=sys.stderr)
-        return 2
-    except (ClusterError, UnreachableError) as error:
-        print(f"andante: {error}", file=sys.stderr)
-        return 1
+        return error.exit_status
     except BrokenPipeError:
         return 1

@@ -29,13 +29,11 @@ _OF_A_PROCESS = ("--workers", "--job", "--output", "--cluster", "--node")
 """Flags that differ from process to process."""
 
 
-def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "crawl",
-        help="crawl sites into files",
-        description="Crawl sites into files. The same command again goes on with the same job.",
-        epilog="Times are written 500ms, 10s, 10m, 2h; sizes 64KiB, 10MB; rates 40/min, 2/s, max.",
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Give the parser of the command its description and arguments."""
+    parser.description = "Crawl sites into files. The same command again goes on with the same job."
+    parser.epilog = (
+        "Times are written 500ms, 10s, 10m, 2h; sizes 64KiB, 10MB; rates 40/min, 2/s, max."
     )
     parser.add_argument("urls", nargs="*", metavar="URL", help="where to start")
     parser.add_argument(

@@ -7,6 +7,7 @@ import csv
 import sys
 from pathlib import Path
 
+from andante.extras import how_to_install
 from andante.sim.experiments import allocation, backoff, cluster, limit, pid, policies, protocol
 from andante.sim.experiments.result import Figure, Result, Table
 
@@ -33,15 +34,11 @@ _RUN = {
 _LINES = ("-", "--", "-.", ":")
 
 
-def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "experiment",
-        help="the experiments behind the algorithms, simulated",
-        description="Run an experiment on simulated servers, print its tables, and write them as CSV, with figures. Takes up to a minute, unless it says otherwise.",
-        epilog="Experiments: "
-        + "; ".join(f"{name}, {what}" for name, what in EXPERIMENTS.items())
-        + ".",
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Give the parser of the command its description and arguments."""
+    parser.description = "Run an experiment on simulated servers, print its tables, and write them as CSV, with figures. Takes up to a minute, unless it says otherwise."
+    parser.epilog = (
+        "Experiments: " + "; ".join(f"{name}, {what}" for name, what in EXPERIMENTS.items()) + "."
     )
     parser.add_argument("name", choices=EXPERIMENTS, metavar="NAME", help=", ".join(EXPERIMENTS))
     parser.add_argument(
@@ -124,7 +121,7 @@ def _draw(figures: tuple[Figure, ...], directory: Path) -> list[Path]:
         from matplotlib import rc_context  # noqa: PLC0415  # an extra, and slow to import
         from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
     except ImportError:
-        print("andante: figures need matplotlib: pip install 'andante[figures]'", file=sys.stderr)
+        print(f"andante: figures need matplotlib; {how_to_install('figures')}", file=sys.stderr)
         return []
     paths = []
     for figure in figures:

@@ -14,13 +14,9 @@ from andante.crawl.join import extra
 from andante.units import counted, format_duration
 
 
-def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "forget",
-        help="delete what a cluster keeps of a crawl",
-        description="Delete what a cluster keeps of a crawl: to free its memory, or to crawl the same anew. Jobs and outputs stay as they are; who crawls anew gives new job directories.",
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Give the parser of the command its description and arguments."""
+    parser.description = "Delete what a cluster keeps of a crawl: to free its memory, or to crawl the same anew. Jobs and outputs stay as they are; who crawls anew gives new job directories."
     parser.add_argument(
         "--cluster", metavar="URL", required=True, help="the Redis that the nodes have shared"
     )

@@ -34,12 +34,10 @@ from andante.plan.reservation import reserved
 from andante.store import inspect, series
 
 
-def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "plan",
-        help="what a crawl will cost, and which nodes run what",
-        description="Assign the tasks of a crawl to nodes at the least cost, and tell the cost.",
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Give the parser of the command its description and arguments."""
+    parser.description = (
+        "Assign the tasks of a crawl to nodes at the least cost, and tell the cost."
     )
     parser.add_argument(
         "file",

@@ -14,13 +14,9 @@ from andante.crawl import SettingsError
 from andante.store import Rates, RatesFile, has_met, is_running
 
 
-def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "rate",
-        help="change the speed of a crawl while it runs",
-        description="Change the set-points of a job. A crawl that runs takes them within a second; they hold for later starts too, over its flags.",
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Give the parser of the command its description and arguments."""
+    parser.description = "Change the set-points of a job. A crawl that runs takes them within a second; they hold for later starts too, over its flags."
     parser.add_argument("directory", type=Path, metavar="DIR", help="the job's directory")
     parser.add_argument(
         "rate",

@@ -25,13 +25,9 @@ _SLOWEST = 5
 """Servers that are named: those that were done last."""
 
 
-def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "simulate",
-        help="how long a crawl will take, on a simulated web",
-        description="Run a crawl of a simulated web in virtual time, and tell how long it takes. The crawler is the real one; the servers and the clock are not.",
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Give the parser of the command its description and arguments."""
+    parser.description = "Run a crawl of a simulated web in virtual time, and tell how long it takes. The crawler is the real one; the servers and the clock are not."
     parser.add_argument(
         "file",
         type=Path,

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from andante.cli.status_cluster import of_cluster
 from andante.crawl import SettingsError
 from andante.flow import Sample
 from andante.observe import Stats
@@ -17,13 +16,9 @@ from andante.observe.report import summary
 from andante.store import Inspection, inspect, series
 
 
-def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "status",
-        help="what a job holds, or how a cluster does",
-        description="What a job holds, as of its last commit; it may be running. Or, with --cluster, the nodes of a crawl, who owns its servers, and what is wrong.",
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Give the parser of the command its description and arguments."""
+    parser.description = "What a job holds, as of its last commit; it may be running. Or, with --cluster, the nodes of a crawl, who owns its servers, and what is wrong."
     parser.add_argument(
         "directory", type=Path, nargs="?", metavar="DIR", help="the job's directory"
     )
@@ -52,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.cluster is not None:
         if arguments.directory is not None or arguments.speed or arguments.urls:
             raise SettingsError("--cluster goes with --crawl-name and --json only")
+        from andante.cli.status_cluster import of_cluster  # noqa: PLC0415  # a job can be looked at without
+
         return of_cluster(arguments.cluster, arguments.crawl_name, as_json=arguments.json)
     if arguments.directory is None:
         raise SettingsError("give the DIR of a job, or --cluster URL")

@@ -19,9 +19,7 @@ import uvloop
 
 from andante import url as urls
 from andante.crawl.changes import decisive, told
-from andante.crawl.cluster import Cluster
 from andante.crawl.engine import Engine
-from andante.crawl.join import clock, join
 from andante.crawl.settings import Settings, SettingsError, from_strings
 from andante.crawl.start import Choice, choose, engine, limits, open_job
 from andante.crawl.state import State
@@ -137,7 +135,11 @@ class Crawl:
             job = open_job(self.settings, directory)
             stack.callback(job.close)
             seeds = list(dict.fromkeys([*job.seeds, *self._seeds]))
-            shared = await join(self.settings, seeds, stack) if self.settings.cluster else None
+            shared: dict[str, Any] = {}
+            if self.settings.cluster:
+                from andante.crawl.join import clock, join  # noqa: PLC0415  # a crawl alone needs nothing of the cluster
+
+                shared = {"cluster": await join(self.settings, seeds, stack), "clock": clock}
             try:
                 await self._run(job, client, choice, progress, shared)
             finally:
@@ -150,7 +152,7 @@ class Crawl:
         client: Client,
         choice: Choice,
         progress: Progress | None,
-        cluster: Cluster | None,
+        shared: dict[str, Any],
     ) -> None:
         settings = self.settings
         if changed := told(job.settings, decisive(settings)):
@@ -168,8 +170,7 @@ class Crawl:
             quality=choice.quality,
             deliver=deliver,
             emit=self._on_event,
-            cluster=cluster,
-            **{"clock": clock} if cluster else {},
+            **shared,
         )
         self._state = running.state
         if self._interrupted:

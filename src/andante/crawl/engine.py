@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from math import inf
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from andante.crawl.changes import decisive
-from andante.crawl.peer import Peer
 from andante.crawl.state import State
 from andante.crawl.throttle import Throttle
 from andante.crawl.visit import Visitor
@@ -22,6 +22,9 @@ from andante.observe.progress import Snapshot
 from andante.store import JobError
 from andante.store.job import NOTHING_OUTGOING
 from andante.units import format_duration
+
+if TYPE_CHECKING:
+    from andante.crawl.peer import Peer
 
 _GRACE = 2.0
 """Seconds that a clean stop waits for responses under way; what is cut off is fetched again by the next start."""

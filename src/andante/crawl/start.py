@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from andante import url as urls
-from andante.cluster.outbox import Outbox
-from andante.crawl.cluster import Cluster
 from andante.crawl.engine import Engine
-from andante.crawl.peer import Peer
 from andante.crawl.settings import Settings, SettingsError
 from andante.crawl.state import State
 from andante.fetch import Connector, Limits
@@ -20,6 +17,9 @@ from andante.frontier.policy import load as load_policy
 from andante.frontier.quality import Quality
 from andante.frontier.quality import load as load_quality
 from andante.store import Job
+
+if TYPE_CHECKING:
+    from andante.crawl.cluster import Cluster
 
 QUALITY = "opic"
 """The quality of a policy that goes by scores, unless the settings name another."""
@@ -137,10 +137,12 @@ def engine(
     scope = urls.Scope(settings.scope, include=settings.include, exclude=settings.exclude)
     for seed in seeds:
         scope.add(seed)
-    outbox = Outbox(settings.max_report) if cluster is not None else None
-    state = State(
-        settings, job=job, client=client, scope=scope, seeds=seeds, outbox=outbox, **options
-    )
-    if cluster is None or outbox is None:
-        return Engine(state)
+    options |= {"job": job, "client": client, "scope": scope, "seeds": seeds}
+    if cluster is None:
+        return Engine(State(settings, **options))
+    from andante.cluster.outbox import Outbox  # noqa: PLC0415  # a crawl alone needs nothing of the cluster
+    from andante.crawl.peer import Peer  # noqa: PLC0415
+
+    outbox = Outbox(settings.max_report)
+    state = State(settings, outbox=outbox, **options)
     return Engine(state, Peer(state, cluster, outbox, moved))

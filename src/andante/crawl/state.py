@@ -6,12 +6,9 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from andante import url as urls
-from andante.cluster.frontier import SharedFrontier
-from andante.cluster.outbox import Outbox
-from andante.cluster.recent import Recent
 from andante.crawl.appraiser import Appraiser
 from andante.crawl.settings import Settings
 from andante.crawl.usage import Usage, usage
@@ -22,6 +19,9 @@ from andante.frontier.quality import Quality
 from andante.observe import Event, Stats
 from andante.page import Page
 from andante.store import Job
+
+if TYPE_CHECKING:
+    from andante.cluster.outbox import Outbox
 
 
 class State:
@@ -113,6 +113,9 @@ class State:
         }
         if outbox is None:
             return Frontier(read, **options)
+        from andante.cluster.frontier import SharedFrontier  # noqa: PLC0415  # a crawl alone needs nothing of the cluster
+        from andante.cluster.recent import Recent  # noqa: PLC0415
+
         recent = Recent(settings.recent) if settings.recent else None
         ended = self.stats.ended
         return SharedFrontier(read, found=outbox.found, recent=recent, ended=ended, **options)
