@@ -1,5 +1,5 @@
 # Everything that is done here, one target each. The first two do all of their own set-up.
-.PHONY: try test test-all coverage lint bench cluster-bench docs clean help
+.PHONY: try test test-all coverage lint bench cluster-bench wheel docs clean help
 .DEFAULT_GOAL := help
 
 PYTHON := .venv/bin/python
@@ -33,6 +33,10 @@ bench: ## Compare with wget2, Scrapy and Crawlee
 cluster-bench: ## Compare with scrapy-redis, on a network of its own (as root)
 	@tools/setup bench
 	@PYTHONPATH=tests $(PYTHON) benchmarks/cluster.py $(ARGS)
+
+wheel: ## Build a wheel and a source distribution into dist/, and try the wheel in an empty environment
+	@tools/setup test
+	@$(PYTHON) tools/wheel.py
 
 docs: ## Make docs/reference/ from the code
 	@tools/setup test
