@@ -200,13 +200,24 @@ def test_a_cluster_is_tried_and_told(capsys):
 
 
 def test_a_broken_rule_ends_with_1_and_says_how_to_have_it_again(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    here, temporary, traces = (tmp_path / name for name in ("here", "temporary", "traces"))
+    for directory in (here, temporary, traces):
+        directory.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
     monkeypatch.setattr("andante.sim.trial.check", lambda *_, **__: Verdict(["one is lost"]))
     assert main(["simulate", "--cluster", "--seed", "30", "--nodes", "2"]) == 1
     printed = capsys.readouterr().out
     assert "  WRONG: one is lost\n" in printed
     assert "again: andante simulate --cluster --seed 30 --nodes 2\n" in printed
-    assert (tmp_path / "andante-cluster-30.trace").read_text().startswith("0.000000 a.1 starts")
+    (file,) = temporary.iterdir()
+    assert file.match("andante-cluster-30-*.trace")
+    assert f"  all that happened is in {file}; to have it again: " in printed
+    assert file.read_text().startswith("0.000000 a.1 starts")
+    again = ["simulate", "--cluster", "--seed", "30", "--nodes", "2", "--traces"]
+    assert main([*again, str(traces)]) == 1
+    assert f" {next(traces.iterdir())};" in capsys.readouterr().out
+    assert list(here.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -215,8 +226,12 @@ def test_a_broken_rule_ends_with_1_and_says_how_to_have_it_again(capsys, tmp_pat
         (["--cluster", "--seeds", "0"], "--seeds: 0 is not 1 or more"),
         (["--cluster", "--nodes", "27"], "--nodes: 27 is not 1 to 26"),
         (["--cluster", "some.toml"], "FILE: --cluster makes its own webs: leave it out"),
+        (["--cluster", "--traces", "none"], "--traces: none is not a directory"),
         (["--cluster", "--json"], "--json: it is of no use with --cluster"),
-        (["some.toml", "--nodes", "3"], "--nodes and --seeds are of use with --cluster only"),
+        (
+            ["some.toml", "--nodes", "3"],
+            "--nodes, --seeds and --traces are of use with --cluster only",
+        ),
         ([], "give a FILE that says what is crawled, or --cluster"),
     ],
 )

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import msgspec
@@ -56,6 +57,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help="with --cluster: of so many nodes [default: 2 to 4, by the seed]",
     )
+    parser.add_argument(
+        "--traces",
+        type=Path,
+        metavar="DIR",
+        help="with --cluster: where all is written that happened when a rule was broken [default: the directory for temporary files]",
+    )
     parser.set_defaults(run=run)
 
 
@@ -65,8 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _try_cluster(arguments)
     if arguments.file is None:
         raise SettingsError("give a FILE that says what is crawled, or --cluster")
-    if arguments.nodes is not None or arguments.seeds != 1:
-        raise SettingsError("--nodes and --seeds are of use with --cluster only")
+    if arguments.nodes is not None or arguments.seeds != 1 or arguments.traces is not None:
+        raise SettingsError("--nodes, --seeds and --traces are of use with --cluster only")
     sys.path.append(str(Path.cwd()))  # for a policy or a quality of the user's own
     scenario = load(arguments.file, seed=arguments.seed)
     what = f"{counted(scenario.web.pages, 'page')} on {counted(scenario.web.servers, 'server')}"
@@ -91,6 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _try_cluster(arguments: argparse.Namespace) -> int:
     """Try clusters; return 1 if something that must hold did not."""
     first, count, nodes = arguments.seed, arguments.seeds, arguments.nodes
+    traces = arguments.traces
     first = 1 if first is None else first
     for wrong, what in (
         (arguments.file is not None, "FILE: --cluster makes its own webs: leave it out"),
@@ -100,6 +108,7 @@ def _try_cluster(arguments: argparse.Namespace) -> int:
             nodes is not None and not 1 <= nodes <= NODES_MAX,
             f"--nodes: {nodes} is not 1 to {NODES_MAX}",
         ),
+        (traces is not None and not traces.is_dir(), f"--traces: {traces} is not a directory"),
     ):
         if wrong:
             raise SettingsError(what)
@@ -111,8 +120,7 @@ def _try_cluster(arguments: argparse.Namespace) -> int:
             print("\n".join(_told(trial, tried)))
             if tried.verdict.problems:
                 failed.append(seed)
-                file = Path(f"andante-cluster-{seed}.trace")
-                file.write_bytes(tried.trace)
+                file = _write(tried.trace, seed, traces)
                 again = f"andante simulate --cluster --seed {seed}" + (
                     f" --nodes {nodes}" if nodes else ""
                 )
@@ -123,6 +131,15 @@ def _try_cluster(arguments: argparse.Namespace) -> int:
     if count > 1:
         print(f"{counted(count, 'seed')}, {len(failed) or 'none'} failed")
     return 1 if failed else 0
+
+
+def _write(trace: bytes, seed: int, directory: Path | None) -> Path:
+    """Write what has happened into a new file; return which."""
+    with NamedTemporaryFile(
+        dir=directory, prefix=f"andante-cluster-{seed}-", suffix=".trace", delete=False
+    ) as file:
+        file.write(trace)
+    return Path(file.name)
 
 
 def _told(trial: Trial, tried: Tried) -> list[str]:
