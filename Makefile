@@ -1,9 +1,11 @@
 # Everything that is done here, one target each. The first two do all of their own set-up.
-.PHONY: try test test-all coverage lint bench cluster-bench wheel docs clean help
+.PHONY: try test test-all soak coverage lint bench cluster-bench wheel docs clean help
 .DEFAULT_GOAL := help
 
 PYTHON := .venv/bin/python
 WORKERS := auto
+SEEDS := 3000
+TIMES := 20
 PYTEST = $(PYTHON) -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 
 try: ## Install Andante and run it: on a small web that it serves itself, or make try URL=https://...
@@ -17,6 +19,12 @@ test: ## Lint, types, import contract, and the tests that take no longer than a 
 
 test-all: test ## The same, and the slow tests
 	@$(PYTEST) -m slow $(ARGS)
+
+soak: ## Thousands of seeds and hundreds of kills, as root: hours, by hand; make soak SEEDS=9 TIMES=1 for less
+	@tools/setup test
+	@$(PYTHON) -m andante simulate --cluster --seeds $(SEEDS)
+	@PYTHONPATH=tests $(PYTHON) benchmarks/cluster_failures.py --small --times $(TIMES)
+	@KILL_SEEDS=$(TIMES) $(PYTEST) -m slow tests/e2e/test_kill.py $(ARGS)
 
 coverage: ## What part of the code all tests together run
 	@tools/setup test

@@ -27,6 +27,7 @@ def run(name, *arguments):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_scale():
     """A hundredth of the size. Memory is, with room for another allocator, what it is at full size."""
     rows = [[cell.strip() for cell in line.split("|")] for line in run("scale.py", "--quick")[2:]]
@@ -54,6 +55,7 @@ def test_parse():
     assert sites == ["python3.11-doc", "openjdk-17-doc", "postgresql-doc-15"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not {0, 1} <= os.sched_getaffinity(0), reason="needs the cores 0 and 1")
 def test_crawl(tmp_path):
     """One site without peers: that all its pages are found, and nothing else is asked for, the benchmark checks itself."""
@@ -63,6 +65,7 @@ def test_crawl(tmp_path):
     assert int(row[3].replace(",", "")) > 1_000
 
 
+@pytest.mark.slow
 def test_limit():
     """Real time, and a busy machine: only that the crawl gets on, and that it does so without a queue ten times as long as the work."""
     rows = [line.split("|") for line in run("limit.py", "--workers", 4, "--seconds", 6)[2:]]
@@ -85,6 +88,7 @@ def test_redis_memory():
         assert float(waiting.split()[-3]) > 10
 
 
+@pytest.mark.slow
 def test_cluster():
     """Andante alone on fast hosts and on slow ones, cut off with requests under way; what peers need is installed by make cluster-bench."""
     only = ("--crawlers", "Andante", "--rtt", 10, "--hosts", 20, "--pages", 1_000, "--steady", 30)
@@ -95,6 +99,7 @@ def test_cluster():
     assert all(float(row[-2].split(",")[0]) == pytest.approx(10, abs=1) for row in rows)
 
 
+@pytest.mark.slow
 def test_plan():
     """Three small problems of each shape: the optimum is proven, and the gap to it is as asked."""
     small = ("--tasks", 12, "--types", 2, 3, 5, "--seeds", 1, "--seconds", 9, "--large", 300)
@@ -108,6 +113,7 @@ def test_plan():
     assert [line.split(":")[0] for line in lines[-6:]] == list(METHODS)
 
 
+@pytest.mark.slow
 def test_cluster_failures():
     """Once, small; others are in tests/e2e."""
     (line,) = run("cluster_failures.py", "--small", "--times", 1, "--only", "one killed")

@@ -88,10 +88,12 @@ def test_with_a_password_and_tls(tmp_path):
         crawled(tmp_path, "--cluster", f"{server.url}?ssl_ca_certs={server.tls.ca_file}")
 
 
+@pytest.mark.slow
 def test_on_three_masters(masters, tmp_path):
     crawled(tmp_path, "--cluster", masters.url, "--seen", "bloom")
 
 
+@pytest.mark.slow
 def test_two_crawls_on_one_redis_do_not_mix(redis, tmp_path):
     async def main():
         async with Web() as web:
@@ -269,7 +271,9 @@ def test_a_plan_says_which_node_has_which_servers(redis, tmp_path):
     uvloop.run(main())
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "ending", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL]
+)
 def test_processes_on_one_machine_go_on_after_they_were_ended(tmp_path, ending):
     """With a Redis of their own, which is ended with them."""
 

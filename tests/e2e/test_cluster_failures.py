@@ -7,11 +7,15 @@ from bed.failures import FAILURES, SMALL
 SHORT = SMALL._replace(hosts=20, pages=30, rate=6, outage=6)
 
 
+def test_one_killed_and_back():
+    assert FAILURES["one killed, back"](2, SHORT)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seed"),
     [
         ("two killed", 1),
-        ("one killed, back", 2),
         ("hung, ZooKeeper", 3),
         ("Redis killed", 5),
         ("Redis empty", 6),

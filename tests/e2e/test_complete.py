@@ -37,7 +37,15 @@ def reference(root, start):
     return pages
 
 
-@pytest.fixture(scope="module", params=range(3), ids=NAMES)
+@pytest.fixture(
+    scope="module",
+    params=[
+        0,
+        1,
+        pytest.param(2, marks=pytest.mark.slow),
+    ],  # it takes as long as five of the others
+    ids=NAMES,
+)
 def site(request, sites):
     number = request.param
     return number, reference(ROOTS[number], sites.url(number))

@@ -1,6 +1,7 @@
 """Never lost, never twice: SIGKILL at any moment, the same command again, and each page is in the outputs exactly once."""
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -13,7 +14,8 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from pyarrow import parquet
 from warcio.checker import Checker
 
-KILLS = 20
+SEEDS = range(20, 20 + int(os.environ.get("KILL_SEEDS", "1")))
+"""Make soak tries many."""
 
 
 def command(url, *flags):
@@ -62,10 +64,14 @@ def undisturbed(sites, tmp_path_factory):
     return pages
 
 
-def test_killed_at_random_moments(sites, undisturbed, tmp_path):
-    chance = random.Random(20)
+@pytest.mark.parametrize(
+    ("kills", "seed"),
+    [(5, 20), *(pytest.param(20, seed, marks=pytest.mark.slow) for seed in SEEDS)],
+)
+def test_killed_at_random_moments(sites, undisturbed, tmp_path, kills, seed):
+    chance = random.Random(seed)
     progress = []
-    for _ in range(KILLS):
+    for _ in range(kills):
         process = subprocess.Popen(command(sites.url()), cwd=tmp_path)
         if chance.random() < 0.8:  # the others may die before they have begun
             wait_for_growth(tmp_path / "pages.jsonl", process)
@@ -74,7 +80,7 @@ def test_killed_at_random_moments(sites, undisturbed, tmp_path):
         assert process.wait() == -signal.SIGKILL, "it had finished: the test kills too late"
         progress.append(committed(tmp_path))
     assert progress == sorted(progress)
-    assert len(set(progress)) > KILLS // 2, "most starts get somewhere"
+    assert len(set(progress)) > kills // 2, "most starts get somewhere"
     subprocess.run(command(sites.url()), cwd=tmp_path, check=True)
     for pages in (in_warc(tmp_path), in_jsonl(tmp_path), in_parquet(tmp_path)):
         assert set(pages) == undisturbed

@@ -118,6 +118,7 @@ def test_a_damaged_file_of_rates_is_told_and_the_crawl_goes_on(tmp_path):
 # A server that meters
 
 
+@pytest.mark.slow
 def test_a_server_that_meters_is_fetched_completely_and_seldom_refuses(tmp_path, monkeypatch):
     """It lets 30 requests through in a second, and then refuses for a second."""
     monkeypatch.setattr(engine, "SAMPLE_PERIOD", 1)

@@ -36,6 +36,7 @@ def reservations(draw, given_):
     return tuple(draw(st.integers(0, kind.count)) for kind in given_.nodes)
 
 
+@pytest.mark.slow
 @given(data=st.data(), found=problems())
 @settings(max_examples=25, deadline=None)
 def test_every_plan_is_sound(data, found):
@@ -51,6 +52,7 @@ def test_ours_is_never_worse_than_the_others(data, found):
     ours = planned(found, reserved)
     for method in METHODS:
         other = planned(found, reserved, method=method)
+        check(other)
         assert len(ours.waiting) <= len(other.waiting)
         if len(ours.waiting) == len(other.waiting):
             assert ours.costs.total <= other.costs.total + 1e-6

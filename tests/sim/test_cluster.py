@@ -21,7 +21,7 @@ from andante.crawl.state import State
 from andante.sim.faults import KINDS, LOSS, Fault
 from andante.sim.trial import attempt, draw_trial
 
-SEEDS = 200
+SEEDS, QUICK = 200, 40
 BLOCK = 10
 
 FOUND = {
@@ -41,7 +41,16 @@ FOUND = {
 """Seeds that failed once, and why."""
 
 
-@pytest.mark.parametrize("first", range(1, SEEDS + 1, BLOCK))
+@pytest.mark.parametrize(
+    "first",
+    [
+        *range(1, QUICK + 1, BLOCK),
+        *(
+            pytest.param(first, marks=pytest.mark.slow)
+            for first in range(QUICK + 1, SEEDS + 1, BLOCK)
+        ),
+    ],
+)
 def test_whatever_goes_wrong_all_rules_hold(first):
     for seed in range(first, first + BLOCK):
         trial = draw_trial(seed)

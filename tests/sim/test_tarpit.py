@@ -13,7 +13,14 @@ from andante.sim.simulation import Simulation
 from andante.sim.web import Web, WebTraits
 
 
-@pytest.mark.parametrize(("tarpits", "speed", "links"), [(1, 1, 10), (3, 3, 10), (1, 3, 1)])
+@pytest.mark.parametrize(
+    ("tarpits", "speed", "links"),
+    [
+        pytest.param(1, 1, 10, marks=pytest.mark.slow),
+        (3, 3, 10),
+        pytest.param(1, 3, 1, marks=pytest.mark.slow),
+    ],
+)
 def test_at_most_5_percent_of_a_crawl_go_to_tarpits(tarpits, speed, links):
     """One as fast as the mean; three that are three times as fast; a calendar, with one link on each page."""
     traits = WebTraits(
