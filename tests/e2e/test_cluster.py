@@ -172,6 +172,7 @@ def test_limits_hold_for_all_nodes_together(redis, tmp_path):
     uvloop.run(main())
 
 
+@pytest.mark.slow
 def test_what_a_server_asks_for_is_kept_by_its_next_owner(redis, tmp_path):
     """A node reads robots.txt and Retry-After, and leaves; the other waits as it was told, and does not read it again."""
 
@@ -245,6 +246,7 @@ def test_servers_at_one_address_stay_together(redis, tmp_path):
     uvloop.run(main())
 
 
+@pytest.mark.slow
 def test_a_plan_says_which_node_has_which_servers(redis, tmp_path):
     """Also those that another node found before the planned one came."""
 

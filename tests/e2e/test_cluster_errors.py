@@ -114,6 +114,7 @@ def test_two_nodes_of_one_name(redis, tmp_path):
     assert data(redis) == before
 
 
+@pytest.mark.slow
 def test_no_zookeeper(redis, tmp_path):
     port = HERE.free_port()
     flags = ("--cluster", redis.url, "--zookeeper", f"127.0.0.1:{port}")

@@ -21,7 +21,7 @@ from andante.crawl.state import State
 from andante.sim.faults import KINDS, LOSS, Fault
 from andante.sim.trial import attempt, draw_trial
 
-SEEDS, QUICK = 200, 40
+SEEDS, QUICK = 200, 20
 BLOCK = 10
 
 FOUND = {
