@@ -108,7 +108,11 @@ def host(url: str) -> str:
     return parts(url).host
 
 
-@lru_cache(maxsize=10_000)  # crawls come back to their hosts, and a look into the list takes microseconds
+_SITES_MAX = 10_000
+"""Hosts whose site is remembered: a look into the list takes microseconds, and crawls come back to their hosts."""
+
+
+@lru_cache(maxsize=_SITES_MAX)
 def site(host: str) -> str:
     """Return the registrable domain of a host, or the host itself if it has none, as an IP address or a public suffix.
 
@@ -125,7 +129,7 @@ def site(host: str) -> str:
 
 def is_public_suffix(domain: str) -> bool:
     """Tell whether anybody may have names directly below a domain, so that these have nothing in common."""
-    below = f"x.{domain}"
+    below = f"x.{domain.rstrip('.')}"
     return site(below) == below
 
 

@@ -74,7 +74,7 @@ class State:
         self.frontier = self._frontier(policy, quality, outbox)
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None
         self.total = Pace(set_point=settings.total_rate)
-        self.cookies = Cookies() if settings.cookies else None
+        self.cookies = Cookies(wall) if settings.cookies else None
         self.robots: dict[Server, Robots] = {}
         """What robots.txt says, of the servers that have been asked for it."""
         self.life = 0
