@@ -285,6 +285,7 @@ def _client(settings: Settings) -> Client:
         return Client(
             limits(settings),
             allow_private=settings.allow_private,
+            public_only=settings.public_only,
             resolve=settings.resolve,
             ca_file=settings.ca_file,
         )
