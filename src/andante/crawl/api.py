@@ -168,6 +168,7 @@ class Crawl:
             quality=choice.quality,
             deliver=deliver,
             emit=self._on_event,
+            warn=self._warn,
             cluster=cluster,
             **{"clock": clock} if cluster else {},
         )
