@@ -86,10 +86,60 @@ def test_parts(url, expected):
         ("localhost", "localhost"),
         ("127.0.0.1", "127.0.0.1"),
         ("co.uk", "co.uk"),
+        ("example.com.", "example.com"),
+        # Below private suffixes
+        ("alice.github.io", "alice.github.io"),
+        ("www.alice.github.io", "alice.github.io"),
+        ("mallory.github.io", "mallory.github.io"),
+        ("github.io", "github.io"),
+        ("bucket.s3.amazonaws.com", "bucket.s3.amazonaws.com"),
+        # Wildcards and their exceptions
+        ("a.b.kawasaki.jp", "a.b.kawasaki.jp"),
+        ("a.city.kawasaki.jp", "city.kawasaki.jp"),
+        # Top-level domains that are not listed
+        ("a.wiki.corp", "wiki.corp"),
+        ("a.b.localhost", "b.localhost"),
+        # IP addresses have no labels
+        ("1.2.3.4", "1.2.3.4"),
+        ("fd00::1:2.3.4.5", "fd00::1:2.3.4.5"),
+        ("fd00::cafe", "fd00::cafe"),
     ],
 )
 def test_site_is_the_registrable_domain(host, expected):
     assert urls.site(host) == expected
+
+
+@pytest.mark.parametrize(
+    ("domain", "expected"),
+    [
+        ("com", True),
+        ("co.uk", True),
+        ("github.io", True),
+        ("foo.ck", True),
+        ("corp", True),
+        ("example.com", False),
+        ("www.example.com", False),
+        ("alice.github.io", False),
+        ("city.kawasaki.jp", False),
+        ("wiki.corp", False),
+    ],
+)
+def test_public_suffixes_are_known(domain, expected):
+    assert urls.is_public_suffix(domain) is expected
+
+
+def test_the_public_suffix_list_is_the_bundled_one(monkeypatch):
+    """Neither the network nor a cache of another run is asked for it."""
+    extract = urls._suffixes()
+    assert extract.suffix_list_urls == ()
+    assert not extract._cache.enabled
+
+
+def test_a_host_is_looked_up_in_the_public_suffix_list_once():
+    before = urls.site.cache_info().misses
+    for _ in range(10):
+        urls.site("www.once.example.org")
+    assert urls.site.cache_info().misses == before + 1
 
 
 def test_fingerprints_are_stable():
@@ -105,6 +155,7 @@ SCOPES = [
     ("site", "http://example.com/", True),
     ("site", "http://a.b.example.com/", True),
     ("site", "http://example.org/", False),
+    ("site", "http://example.github.io/", False),
     ("any", "http://example.org/", True),
 ]
 

@@ -22,7 +22,7 @@ from andante import units
 from andante.cli import parser
 from andante.cli.flags import default_text
 from andante.crawl import api, ends, engine, redirects, robots, settings, throttle
-from andante.fetch import client, coding, connection, cookies, dns, outcome
+from andante.fetch import client, coding, connection, cookies, dns, outcome, set_cookie
 from andante.fetch import robots as robots_txt
 from andante.flow import REASONS, Again, Sample, verdict
 from andante.observe.events import EVENTS
@@ -116,8 +116,14 @@ FIXED = [
     ("URLs of a sitemap; those after are ignored", f"{sitemap.MAX_ENTRIES:,}"),
     ("content codings of a response", coding._CODINGS_MAX),
     ("cookies of a site", cookies.COOKIES_MAX),
-    ("a cookie; a larger one is ignored", units.format_binary(cookies.COOKIE_SIZE_MAX)),
-    ("sites of which cookies are kept", f"{cookies.SITES_MAX:,}"),
+    ("cookies of all sites together", units.format_binary(cookies.BYTES_MAX)),
+    ("a cookie, name and value; a larger one is ignored", units.format_binary(set_cookie.SIZE_MAX)),
+    (
+        "an attribute of a cookie; a larger one is ignored",
+        units.format_binary(set_cookie.ATTRIBUTE_MAX),
+    ),
+    ("a `Set-Cookie` field; a larger one is ignored", units.format_binary(set_cookie.LINE_MAX)),
+    ("time after which any cookie ends", f"{set_cookie.AGE_MAX // 86_400} days"),
     ("addresses of a host that are tried for one connection", client._ADDRESSES_MAX),
     ("names in the DNS cache", f"{dns.CACHE_SIZE:,}"),
     (

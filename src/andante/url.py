@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -108,16 +108,36 @@ def host(url: str) -> str:
     return parts(url).host
 
 
+_SITES_MAX = 10_000
+"""Hosts whose site is remembered: a look into the list takes microseconds, and crawls come back to their hosts."""
+
+
+@lru_cache(maxsize=_SITES_MAX)
 def site(host: str) -> str:
-    """Return the registrable domain of a host (by the bundled public suffix list), or the host itself if it has none."""
-    return _suffixes()(host).top_domain_under_public_suffix or host
+    """Return the registrable domain of a host, or the host itself if it has none, as an IP address or a public suffix.
+
+    By both sections of the bundled public suffix list: who has a name below a private suffix, as ``alice.github.io``, is a site
+    of its own. A top-level domain that the list does not know is a public suffix, too.
+    """
+    if ":" in host or host[-1:].isdigit():  # an IP address: no other canonical host ends in a digit
+        return host
+    found = _suffixes()(host)
+    if found.suffix:
+        return found.top_domain_under_public_suffix or host
+    return ".".join(host.rstrip(".").rsplit(".", 2)[-2:])
+
+
+def is_public_suffix(domain: str) -> bool:
+    """Tell whether anybody may have names directly below a domain, so that these have nothing in common."""
+    below = f"x.{domain.rstrip('.')}"
+    return site(below) == below
 
 
 @cache
 def _suffixes() -> TLDExtract:
     from tldextract import TLDExtract  # noqa: PLC0415  # slow to import, and seldom needed
 
-    return TLDExtract(suffix_list_urls=(), cache_dir=None)
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 
 
 def fingerprint(url: str) -> bytes:

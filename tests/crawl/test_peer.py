@@ -25,9 +25,9 @@ A, B = "http://a.example", "http://b.example"
 ME, OTHER = 1, 2
 
 
-def peer(memory, *, job=None, **options):
+def peer(memory, *, job=None, header=(), **options):
     """Return the peer of a node, in a running loop."""
-    settings = Settings(heartbeat=0.1, lease=1.0)
+    settings = Settings(heartbeat=0.1, lease=1.0, header=header)
     cluster = Cluster(store=MemoryStore(memory), node="a", **options)
     job = job or open_job(settings, None, Inline())
     running = engine(settings, [A + "/"], job=job, client=None, cluster=cluster, clock=lambda: 0.0)
@@ -115,6 +115,25 @@ def test_where_seeds_have_moved_to_is_told_by_the_next_life():
 
     run(main())
     assert memory.told == [B + "/"]
+
+
+def test_no_seed_that_others_tell_of_gets_the_credentials_of_this_node():
+    """They are for the seeds that its own user gave, now or at an earlier start."""
+
+    async def main():
+        memory, job = Memory(lambda: 0.0), open_job(Settings(), None, Inline())
+        job._meta["seeds"] = ["http://c.example/"]
+        memory.told.append(B + "/")
+        node = peer(memory, job=job, header=("Authorization: secret",))
+        await node.join()
+        state = node._state
+        assert state.scope.admits(B + "/1")
+        return [
+            b"secret" in state.request(state.frontier.server(key), "/")
+            for key in (A, B, "http://c.example")
+        ]
+
+    assert run(main()) == [True, False, False]
 
 
 # The lease

@@ -70,6 +70,14 @@ def test_what_is_wrong_is_said_in_one_line(written, message):
         ({"resolve": ("host",)}, "resolve: 'host' is not of the form HOST:PORT:ADDR"),
         ({"user_agent": "a\nb"}, "user_agent: it must be one line"),
         ({"ca_file": Path("/nowhere")}, "ca_file: /nowhere is not a file"),
+        (
+            {"header": ("X-Key: a",), "secret_header": ("X-Kye",)},
+            "secret_header: there is no header 'X-Kye'; give it with header, too",
+        ),
+        (
+            {"public_only": True, "allow_private": True},
+            "public_only: it does not go with allow_private; leave one of them out",
+        ),
         ({"lease": 3.0}, "lease: it must be 4 times the heartbeat, or more"),
         ({"heartbeat": 3.0}, "lease: it must be 4 times the heartbeat, or more"),
     ],

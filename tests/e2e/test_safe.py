@@ -122,6 +122,26 @@ def test_a_seed_may_be_private_and_other_private_hosts_may_not(tmp_path):
 
 
 @on_island
+def test_with_public_only_no_seed_is_at_a_private_address(tmp_path):
+    """A list of seeds by strangers: by address, by a name, and by one that the user resolves."""
+
+    async def main():
+        async with Web() as web, listening_everywhere() as port:
+            public = await web.server({"/": page()}, address=PUBLIC[0])
+            hosts = [*PRIVATE, f"[{PRIVATE_6}]", "127.0.0.1", "inner.example"]
+            seeds = [f"http://{host}:{port}/" for host in hosts]
+            flags = ("--public-only", "--resolve", f"inner.example:{port}:{PRIVATE[0]}")
+            with Watch() as watch:
+                done = await crawl(tmp_path, public.url, *seeds, *flags)
+                assert done.status == 0, done.err
+                assert watch.reached() == {(public.address, public.port)}
+            lost = {url: e[:2] for url, e in ended(tmp_path).items()}
+            assert lost == dict.fromkeys(seeds, ("failed", "forbidden-address"))
+
+    uvloop.run(main())
+
+
+@on_island
 def test_no_name_leads_to_an_address_that_is_not_public(tmp_path):
     zone = {
         "start.example": (60, [PUBLIC[0]]),

@@ -88,6 +88,16 @@ NOT_PUBLIC = [
     "010.8.8.8",
     "0x7f.1",
 ]
+METADATA = [
+    "169.254.169.254",  # most clouds
+    "169.254.170.2",  # Amazon's containers
+    "fd00:ec2::254",  # Amazon, by IPv6
+    "fd20:ce::254",  # Google, by IPv6
+    "168.63.129.16",  # Azure
+    "100.100.100.200",  # Alibaba
+    "192.0.0.192",  # Oracle, of old
+]
+"""Where clouds tell their machines who they are, passwords included."""
 
 
 @pytest.mark.parametrize("address", PUBLIC)
@@ -98,6 +108,25 @@ def test_public(address):
 @pytest.mark.parametrize("address", NOT_PUBLIC)
 def test_not_public(address):
     assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", METADATA)
+def test_what_a_cloud_tells_its_machines_is_not_public(address):
+    assert not is_public(address)
+    if ":" not in address:
+        number = int(IPv4Address(address))
+        assert not is_public(f"::ffff:{address}")
+        assert not is_public(f"::ffff:0:{address}")
+        assert not is_public(f"::{address}")
+        assert not is_public(f"64:ff9b::{address}")
+        assert not is_public(f"64:ff9b:1::{address}")
+        assert not is_public(str(IPv6Address(0x2002 << 112 | number << 80 | 1)))
+        assert not is_public(str(IPv6Address(0x20010000 << 96 | number ^ 0xFFFFFFFF)))  # Teredo
+
+
+def test_only_that_one_address_of_its_network_is_no_public_one():
+    assert is_public("168.63.129.15")
+    assert is_public("168.63.129.17")
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -159,3 +188,14 @@ def test_a_public_seed_cannot_be_rebound_to_a_private_address():
     restarted.trust(seeds)
     assert restarted.admitted("evil.example", ["10.0.0.1"]) == []
     assert restarted.admitted("intranet.example", ["10.0.0.1"]) == ["10.0.0.1"]
+
+
+def test_no_seed_is_at_a_private_address_where_the_user_wants_public_ones_only():
+    seeds = {"evil.example": None, "intranet.example": True, "127.0.0.1": None}
+    guard = AddressGuard(public_only=True)
+    guard.trust(seeds)
+    assert guard.admitted("evil.example", ["10.0.0.1", "8.8.8.8"]) == ["8.8.8.8"]
+    assert guard.admitted("evil.example", ["10.0.0.1"]) == []
+    assert guard.admitted("intranet.example", ["10.0.0.1"]) == []
+    assert guard.admitted("127.0.0.1", ["127.0.0.1"]) == []
+    assert seeds == {"evil.example": None, "intranet.example": True, "127.0.0.1": None}

@@ -84,4 +84,63 @@ def test_a_user_agent_of_two_lines_is_refused(agent):
 def test_the_store_of_rendered_headers_is_bounded():
     for i in range(10_050):
         TEMPLATE.render(f"http://{i}.example", "/")
-    assert len(TEMPLATE._tails) <= 10_000
+    assert len(TEMPLATE._heads) <= 10_000
+
+
+# Secrets
+
+SECRETS = RequestTemplate(
+    user_agent="a",
+    headers=["AUTHORIZATION: token", "X-Key: key", "X-Open: all", "Cookie: own=1; two=2"],
+    secret=["x-KEY"],
+    origins=["https://a.example", "http://b.example:8080"],
+)
+USUAL = lines(TEMPLATE.render("http://a", "/"))[3:]
+
+
+@pytest.mark.parametrize("server", ["https://a.example", "http://b.example:8080"])
+def test_secret_fields_go_to_the_origins_that_are_named(server):
+    for _ in range(2):
+        assert lines(SECRETS.render(server, "/"))[5:] == [
+            b"X-Open: all",
+            b"AUTHORIZATION: token",
+            b"X-Key: key",
+            b"Cookie: own=1; two=2",
+        ]
+    assert not SECRETS.withholds_from(server)
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "http://a.example",
+        "https://a.example:8443",
+        "https://www.a.example",
+        "http://b.example",
+        "http://c.example",
+    ],
+)
+def test_secret_fields_go_to_no_other_origin(server):
+    for _ in range(2):
+        assert lines(SECRETS.render(server, "/"))[3:] == [*USUAL, b"X-Open: all"]
+        assert lines(SECRETS.render(server, "/", "set=1"))[-1] == b"Cookie: set=1"
+    assert SECRETS.withholds_from(server)
+
+
+def test_cookies_that_servers_set_come_behind_those_of_the_user():
+    assert lines(SECRETS.render("https://a.example", "/", "set=1"))[-1] == (
+        b"Cookie: own=1; two=2; set=1"
+    )
+
+
+def test_where_nothing_is_secret_nothing_is_withheld():
+    template = RequestTemplate(user_agent="a", headers=["X-Open: all"], origins=[])
+    assert not template.withholds_from("http://a.example")
+
+
+def test_a_field_of_ours_that_is_secret_is_the_usual_one_for_others():
+    template = RequestTemplate(
+        user_agent="a", headers=["User-Agent: me"], secret=["User-Agent"], origins=["http://a"]
+    )
+    assert lines(template.render("http://a", "/"))[2] == b"User-Agent: me"
+    assert lines(template.render("http://b", "/"))[2] == b"User-Agent: a"

@@ -170,6 +170,7 @@ class Crawl:
             quality=choice.quality,
             deliver=deliver,
             emit=self._on_event,
+            warn=self._warn,
             **shared,
         )
         self._state = running.state
@@ -286,6 +287,7 @@ def _client(settings: Settings) -> Client:
         return Client(
             limits(settings),
             allow_private=settings.allow_private,
+            public_only=settings.public_only,
             resolve=settings.resolve,
             ca_file=settings.ca_file,
         )

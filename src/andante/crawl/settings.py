@@ -229,7 +229,12 @@ class Settings:
         "Do not ask for robots.txt, and do not obey it or meta robots", default=False, group="How"
     )
     allow_private: bool = _setting(
-        "Connect to private, loopback and link-local addresses too (a seed's own host may always)",
+        "Connect to private, loopback and link-local addresses too (a seed's own host may be there without it)",
+        default=False,
+        group="How",
+    )
+    public_only: bool = _setting(
+        "Connect to no such address for a seed's own host either: for seeds that strangers have given",
         default=False,
         group="How",
     )
@@ -239,7 +244,12 @@ class Settings:
         group="How",
     )
     header: tuple[str, ...] = _setting(
-        "Header to send with each request, as 'Name: value'; WARC files record it; repeatable",
+        "Header to send with each request, as 'Name: value'; WARC files record it; Authorization, Cookie and Proxy-Authorization go to the scheme, host and port of the seeds only, not to where these redirect; repeatable",
+        default=(),
+        group="How",
+    )
+    secret_header: tuple[str, ...] = _setting(
+        "Name of a --header that goes to the scheme, host and port of the seeds only, as Authorization does; repeatable",
         default=(),
         group="How",
     )
@@ -452,6 +462,14 @@ def _check(settings: Settings) -> None:
 def _check_together(settings: Settings) -> None:
     if settings.per_server == "auto" and settings.pipeline > 1:
         raise SettingsError("pipeline: it does not go with per_server auto; leave one of them out")
+    names = {header.partition(":")[0].lower() for header in settings.header}
+    for name in settings.secret_header:
+        if name.lower() not in names:
+            raise SettingsError(
+                f"secret_header: there is no header {name!r}; give it with header, too"
+            )
+    if settings.public_only and settings.allow_private:
+        raise SettingsError("public_only: it does not go with allow_private; leave one of them out")
     if (settings.lease or 10.0) < 4 * settings.heartbeat:  # else no node would be seen to be silent
         raise SettingsError("lease: it must be 4 times the heartbeat, or more")
 

@@ -137,6 +137,7 @@ def engine(
     scope = urls.Scope(settings.scope, include=settings.include, exclude=settings.exclude)
     for seed in seeds:
         scope.add(seed)
+    job.seed_origins = list(dict.fromkeys([*job.seed_origins, *map(urls.origin, given)]))
     options |= {"job": job, "client": client, "scope": scope, "seeds": seeds}
     if cluster is None:
         return Engine(State(settings, **options))

@@ -39,6 +39,7 @@ class State:
         wall: gives the time of day, in seconds since 1970. It is no sum of the other clock, which stands still while the machine sleeps.
         chance: gives numbers in [0, 1), for what must not happen to all crawls at once.
         usage: tells what the process has used of its machine.
+        warn: tells the user in a line what no setting can mend.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class State:
         wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
         usage: Callable[[], Usage] = usage,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.settings = settings
         self.job = job
@@ -70,11 +72,12 @@ class State:
         self.wall = wall
         self.chance = chance
         self.usage = usage
+        self._warn = warn
         self.stats = Stats.from_dict(job.stats)
         self.frontier = self._frontier(policy, quality, outbox)
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None
         self.total = Pace(set_point=settings.total_rate)
-        self.cookies = Cookies() if settings.cookies else None
+        self.cookies = Cookies(wall) if settings.cookies else None
         self.robots: dict[Server, Robots] = {}
         """What robots.txt says, of the servers that have been asked for it."""
         self.life = 0
@@ -95,7 +98,12 @@ class State:
         """Tells whether the crawler may send requests at all."""
         self.forget: Callable[[Server], None] = lambda _: None
         """Lets go of what is kept for a server that is another node's now."""
-        self._requests = RequestTemplate(user_agent=settings.user_agent, headers=settings.header)
+        self._requests = RequestTemplate(
+            user_agent=settings.user_agent,
+            headers=settings.header,
+            secret=settings.secret_header,
+            origins=job.seed_origins,
+        )
 
     def _frontier(
         self, policy: Policy | None, quality: Quality | None, outbox: Outbox | None
@@ -155,7 +163,12 @@ class State:
         self.frontier.retry(task, 0.0, attempts=task.attempts)
 
     def seed_moved(self, target: str) -> None:
-        """A seed redirects within its site, as from http to https or to www: the crawl moves with it."""
+        """A seed redirects within its site, as from http to https or to www: the crawl moves with it. What is secret does not."""
         self.seeds.append(target)
         self.scope.add(target)
         self.seed_has_moved(target)
+        server = urls.origin(target)
+        if self._requests.withholds_from(server):
+            self._warn(
+                f"a seed has moved to {server}, to which the secret headers do not go: if they are meant for it, give it as a seed"
+            )

@@ -37,6 +37,7 @@ class Client:
     Args:
         limits: what each connection keeps to.
         allow_private: connect to addresses that are not public, for any host.
+        public_only: connect to no others than public ones, for no host.
         resolve: rules ``HOST:PORT:ADDR`` that win over DNS.
         ca_file: certificates (PEM) to trust besides the system's.
         resolver: another resolver than the one that ``resolve`` makes.
@@ -52,6 +53,7 @@ class Client:
         limits: Limits | None = None,
         *,
         allow_private: bool = False,
+        public_only: bool = False,
         resolve: Iterable[str] = (),
         ca_file: Path | None = None,
         resolver: Resolver | None = None,
@@ -59,7 +61,7 @@ class Client:
     ) -> None:
         self._limits = limits or Limits()
         self._clock = clock
-        self._guard = AddressGuard(allow_private=allow_private)
+        self._guard = AddressGuard(allow_private=allow_private, public_only=public_only)
         self._resolver = resolver or Resolver(overrides=resolve, clock=clock)
         self._ca_file = ca_file
         if ca_file is not None:

@@ -1,109 +1,175 @@
-"""Cookies, kept per site: RFC 6265 as the standard library has it (`http.cookiejar`), within bounds.
+"""Cookies by RFC 6265 with what browsers have added since (6265bis), kept in memory, within bounds.
 
 Rules:
 
-1. Each registrable domain has its own jar, and only hosts of that domain see it. So no cookie crosses sites, even one that
-   is set for a whole public suffix.
-2. A jar holds at most 50 cookies, each of at most 4 KiB; the oldest goes first. At most 5,000 sites have a jar.
+1. A cookie without ``Domain`` goes back to its host only; one with it to that domain and all below, if the host is one of them. A
+   public suffix (of both sections of the list) is no such domain. Ports make no difference.
+2. ``Secure`` cookies are set and sent by https only, and nothing that came by http replaces them.
+3. The host of a URL, its path and the time decide what is sent: longer paths first, then older cookies.
+4. Of a site (registrable domain) at most `COOKIES_MAX` are kept, of all sites together `BYTES_MAX` bytes. Those that have ended go first, then
+   the oldest of the site; and the site that has set cookies longest ago.
 """
 
 from __future__ import annotations
 
-import re
-from email.message import Message
-from http.cookiejar import Cookie, CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING
-from urllib.request import Request
+import time
+from typing import TYPE_CHECKING, NamedTuple
 
 from andante import url as urls
+from andante.fetch.set_cookie import SetCookie
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from andante.page import Header
 
 COOKIES_MAX = 50
 """Cookies kept of a site, and taken from one response."""
 
-COOKIE_SIZE_MAX = 4096
-"""Bytes of a Set-Cookie value; a larger one is ignored, and so is one with control characters."""
+BYTES_MAX = 32 * 2**20
+"""Bytes of all cookies together, each with `_OVERHEAD`."""
 
-SITES_MAX = 5_000
-"""Sites of which cookies are kept."""
+_OVERHEAD = 800
+"""Bytes that a cookie takes besides what it says, with those of a site that has no other."""
 
-_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
-_HOSTS_MAX = 50_000
+class _Key(NamedTuple):
+    """What tells cookies of a site apart: setting one with the same key replaces it."""
+
+    name: bytes
+    domain: bytes
+    is_host_only: bool
+    path: bytes
+
+
+class _Cookie(NamedTuple):
+    value: bytes
+    expires: float
+    secure: bool
+
+
+_Jar = dict[_Key, _Cookie]
+"""The cookies of a site, oldest first."""
 
 
 class Cookies:
-    """The cookies of a crawl. Falsy while there are none."""
+    """The cookies of a crawl. Falsy while there are none.
 
-    def __init__(self) -> None:
-        self._jars: dict[str, CookieJar] = {}
-        self._sites: dict[str, str] = {}  # host to site: finding it costs some microseconds
+    Args:
+        wall: gives the time of day, in seconds since 1970.
+    """
+
+    def __init__(self, wall: Callable[[], float] = time.time) -> None:
+        self._wall = wall
+        self._jars: dict[str, _Jar] = {}  # by site; the one that was changed last is the last
+        self._bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._jars)
 
     def header(self, url: str) -> str:
         """Return the value of the Cookie field for a request, or ``""``."""
-        jar = self._jars.get(self._site(url))
+        scheme, name, _, target = urls.parts(url)
+        jar = self._jars.get(urls.site(name))
         if jar is None:
             return ""
-        request = Request(url)  # noqa: S310  # never opened
-        jar.add_cookie_header(request)
-        return str(request.get_header("Cookie", ""))
+        host, path = name.encode(), target.partition("?")[0].encode()
+        now, is_secure = self._wall(), scheme == "https"
+        sent = [
+            (len(key.path), b"%b=%b" % (key.name, cookie.value))
+            for key, cookie in jar.items()
+            if cookie.expires > now
+            and (is_secure or not cookie.secure)
+            and (host == key.domain if key.is_host_only else _is_within(host, key.domain))
+            and _is_below(path, key.path)
+        ]
+        sent.sort(key=lambda each: -each[0])
+        return b"; ".join([pair for _, pair in sent]).decode("latin-1")
 
     def store(self, url: str, headers: Iterable[Header]) -> None:
         """Take the cookies that a response to ``url`` sets."""
         lines = [
-            value
-            for name, value in headers
-            if len(name) == 10 and name.lower() == b"set-cookie" and _is_acceptable(value)
+            value for name, value in headers if len(name) == 10 and name.lower() == b"set-cookie"
         ]
         if lines:
             self._take(url, lines[:COOKIES_MAX])
 
     def _take(self, url: str, lines: list[bytes]) -> None:
-        site = self._site(url)
-        jar = self._jars.pop(site, None)
-        if jar is None:
-            jar = CookieJar(DefaultCookiePolicy(rfc2965=False, hide_cookie2=True))
-            if len(self._jars) >= SITES_MAX:
-                del self._jars[next(iter(self._jars))]
-        jar.extract_cookies(_Answer(lines), Request(url))  # type: ignore[arg-type]  # noqa: S310
-        cookies = list(jar)
-        for cookie in cookies[: max(0, len(cookies) - COOKIES_MAX)]:
-            _drop(jar, cookie)
-        if cookies:
-            self._jars[site] = jar  # last, hence the last to go
-
-    def _site(self, url: str) -> str:
-        host = urls.host(url)
-        site = self._sites.get(host)
-        if site is None:
-            if len(self._sites) >= _HOSTS_MAX:
-                self._sites.clear()
-            site = self._sites[host] = urls.site(host)
-        return site
-
-
-def _is_acceptable(line: bytes) -> bool:
-    return len(line) <= COOKIE_SIZE_MAX and not _CONTROL.search(line)
-
-
-class _Answer:
-    """The part of a response that `CookieJar` looks at."""
-
-    def __init__(self, lines: list[bytes]) -> None:
-        self._message = Message()
+        where, now = urls.parts(url), self._wall()
+        site = urls.site(where.host)
+        jar = self._jars.pop(site, {})
+        self._bytes -= _size(jar)
         for line in lines:
-            self._message["Set-Cookie"] = line.decode("latin-1")
+            cookie = SetCookie.parse(line, now=now)
+            key = cookie and _key(cookie, where)
+            if not cookie or not key or (where.scheme == "http" and _would_hide(jar, key)):
+                continue
+            if cookie.expires <= now:
+                jar.pop(key, None)
+            else:
+                jar[key] = _Cookie(cookie.value, cookie.expires, cookie.secure)
+        _make_room(jar, now)
+        if jar:
+            self._jars[site] = jar
+            self._bytes += _size(jar)
+        while self._bytes > BYTES_MAX:
+            self._bytes -= _size(self._jars.pop(next(iter(self._jars))))
 
-    def info(self) -> Message:
-        return self._message
+
+def _key(cookie: SetCookie, where: urls.Parts) -> _Key | None:
+    """Return what a cookie is kept by; None: who has set it may not."""
+    if cookie.secure and where.scheme != "https":
+        return None
+    host, domain = where.host.encode(), cookie.domain
+    if domain and domain != host:
+        if not _is_within(host, domain) or urls.is_public_suffix(domain.decode()):
+            return None
+    elif domain and urls.is_public_suffix(where.host):
+        domain = b""
+    path = cookie.path if cookie.path.startswith(b"/") else _directory(where.target)
+    return _Key(cookie.name, domain or host, not domain, path)
 
 
-def _drop(jar: CookieJar, cookie: Cookie) -> None:
-    jar.clear(cookie.domain, cookie.path, cookie.name)
+def _directory(target: str) -> bytes:
+    """Return the path of a cookie that names none (section 5.1.4)."""
+    return target.partition("?")[0].rpartition("/")[0].encode() or b"/"
+
+
+def _is_within(host: bytes, domain: bytes) -> bool:
+    """Tell whether a host is a domain or below it (section 5.1.3); an IP address is below nothing."""
+    return host == domain or (
+        host.endswith(domain) and host[: -len(domain)].endswith(b".") and not host[-1:].isdigit()
+    )
+
+
+def _is_below(path: bytes, other: bytes) -> bool:
+    """Tell whether a path is another one or below it (section 5.1.4)."""
+    return path.startswith(other) and (
+        len(path) == len(other) or other.endswith(b"/") or path[len(other)] == ord("/")
+    )
+
+
+def _would_hide(jar: _Jar, key: _Key) -> bool:
+    """Tell whether a cookie that came by http would stand in the way of a secure one (6265bis, 5.7)."""
+    return any(
+        cookie.secure
+        and other.name == key.name
+        and (_is_within(key.domain, other.domain) or _is_within(other.domain, key.domain))
+        and _is_below(key.path, other.path)
+        for other, cookie in jar.items()
+    )
+
+
+def _make_room(jar: _Jar, now: float) -> None:
+    if len(jar) > COOKIES_MAX:
+        for key in [key for key, cookie in jar.items() if cookie.expires <= now]:
+            del jar[key]
+    for key in list(jar)[: max(0, len(jar) - COOKIES_MAX)]:
+        del jar[key]
+
+
+def _size(jar: _Jar) -> int:
+    return sum(
+        _OVERHEAD + len(key.name) + len(key.domain) + len(key.path) + len(cookie.value)
+        for key, cookie in jar.items()
+    )

@@ -3,11 +3,12 @@
 Rules:
 
 1. An address is public if IANA's registries call it globally reachable unicast. Not public are, among others: private, shared
-   (100.64.0.0/10), loopback, link-local, documentation, benchmarking, multicast, reserved and unspecified addresses.
+   (100.64.0.0/10), loopback, link-local, documentation, benchmarking, multicast, reserved and unspecified addresses. Nor is the one
+   by which a cloud tells its machines their secrets although the registries call it global. (The other clouds use addresses that are not.)
 2. An IPv6 address that carries an IPv4 address (mapped, compatible, 6to4, NAT64) is public if that one is; Teredo never is.
 3. The host of a seed (name or IP literal) may have addresses that are not public if all its first ones are such: the user
    sent us there. A seed that was public first stays so, over restarts too, hence its owner cannot rebind the name to our network.
-   No other host may, whatever links or name servers say, unless ``allow_private``.
+   No other host may, whatever links or name servers say, unless ``allow_private``; with ``public_only`` no host may.
 4. The guard is asked twice: for each address before connecting, and for the peer of the connection that was made.
 """
 
@@ -59,11 +60,12 @@ def _is_public_4(address: IPv4Address) -> bool:
     )
 
 
-# is_global of older Python versions does not know all of these.
+# is_global of older Python versions does not know all of these; the last one is global to IANA.
 _NOT_PUBLIC_4 = (
     b"\x00",  # "this network"
     b"\xc0\x00\x00",  # 192.0.0.0/24, protocol assignments
     b"\xc0\x58\x63",  # 192.88.99.0/24, 6to4 relays, RFC 7526
+    b"\xa8\x3f\x81\x10",  # 168.63.129.16, the host of an Azure machine
 )
 
 
@@ -83,10 +85,13 @@ class AddressGuard:
 
     Args:
         allow_private: let every host have any address.
+        public_only: let no host have another address than a public one, not even that of a seed. Not with ``allow_private``.
     """
 
-    def __init__(self, *, allow_private: bool = False) -> None:
+    def __init__(self, *, allow_private: bool = False, public_only: bool = False) -> None:
+        assert not (allow_private and public_only)
         self._allow_private = allow_private
+        self._public_only = public_only
         self._seeds: dict[str, bool | None] = {}
 
     def trust(self, seeds: dict[str, bool | None]) -> None:
@@ -102,7 +107,7 @@ class AddressGuard:
         if self._allow_private:
             return addresses
         public = [address for address in addresses if is_public(address)]
-        if host in self._seeds:
+        if host in self._seeds and not self._public_only:
             if self._seeds[host] is None:
                 self._seeds[host] = not public
             if self._seeds[host]:

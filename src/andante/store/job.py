@@ -82,6 +82,8 @@ class Job:
         self._stats = self._meta.get("stats", {})
         self.seed_hosts: dict[str, bool | None] = self._meta.get("seed_hosts", {})
         """Hosts that the user gave, and whether they may be at addresses that are not public (None: not known yet); committed as it is."""
+        self.seed_origins: list[str] = self._meta.get("seed_origins", [])
+        """Servers of the seeds that the user gave, not of those that they have moved to; committed as it is."""
         self._states = {
             key: state for key, state in self._journal.servers().items() if state != _NOTHING
         }
@@ -303,7 +305,12 @@ class Job:
             samples=self._samples,
             outbox=outbox.new,
             heard=[(number,) for number in outbox.heard],
-            meta=meta | {"seed_hosts": dict(self.seed_hosts), "generation": self.generation},
+            meta=meta
+            | {
+                "seed_hosts": dict(self.seed_hosts),
+                "seed_origins": self.seed_origins,
+                "generation": self.generation,
+            },
         )
         records, written = self._records, self.pending
         self._records = [[] for _ in self.outputs]
