@@ -82,6 +82,8 @@ WRONG = [
     ),
     (["crawl", URL, "--output", "nowhere/pages.jsonl"], "there is no directory"),
     (["status", "nowhere"], "nowhere holds no job"),
+    (["crowl", URL], "invalid choice: 'crowl'"),
+    ([], "the following arguments are required: COMMAND; see andante --help"),
 ]
 
 

@@ -60,7 +60,8 @@ def parser(wanted: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     given = sys.argv[1:] if argv is None else list(argv)
-    arguments = parser(given[:1]).parse_args(given)
+    words = (each for each in given if not each.startswith("-"))
+    arguments = parser([*words][:1]).parse_args(given)
     arguments.given = given
     try:
         return int(arguments.run(arguments))
