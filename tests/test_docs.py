@@ -26,7 +26,7 @@ from andante.observe.stats import Stats
 from support.demo import EXAMPLES, ROOT
 
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 RUN = [ROOT / "README.md", DOCS / "tutorial.md", *sorted((DOCS / "how-to").glob("*.md"))]
 
 
@@ -209,6 +209,13 @@ def test_links_lead_somewhere(path):
         assert there.exists(), target
         if anchor:
             assert anchor in anchors(there.read_text()), target
+
+
+def test_what_is_said_to_defend_is_there():
+    text = (DOCS / "explanation" / "security.md").read_text()
+    named = set(re.findall(r"`((?:src|tests)/[^`]+)`", text))
+    assert len(named) > 20
+    assert {path for path in named if not (ROOT / path).is_file()} == set()
 
 
 def test_every_page_is_linked_from_the_index():

@@ -117,6 +117,10 @@ FIXED = [
     ("content codings of a response", coding._CODINGS_MAX),
     ("cookies of a site", cookies.COOKIES_MAX),
     ("cookies of all sites together", units.format_binary(cookies.BYTES_MAX)),
+    (
+        "cookies of a request; those that would come last are left out",
+        units.format_binary(cookies.HEADER_MAX),
+    ),
     ("a cookie, name and value; a larger one is ignored", units.format_binary(set_cookie.SIZE_MAX)),
     (
         "an attribute of a cookie; a larger one is ignored",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from andante.cluster.outbox import decode
 from andante.cluster.redis import inspect
 from andante.frontier.seen import WIDTH
 from andante.store.job import JOURNAL
+from andante.store.journal import Journal
 from bed.network import Network, network
 from bed.site import Site, SiteServer, serve
 from services.process import HERE, Place, Service, folder, wait_until
@@ -115,8 +115,8 @@ class Crawler(Service):
     @property
     def unheard(self) -> int:
         """Links that its job keeps as the store has not heard of them."""
-        with closing(sqlite3.connect(f"file:{self.folder}/job/{JOURNAL}?mode=ro", uri=True)) as job:
-            parts = [decode(part) for (part,) in job.execute("SELECT part FROM outbox")]
+        with closing(Journal(self.folder / "job" / JOURNAL, read_only=True)) as journal:
+            parts = [decode(part) for _, part in journal.outbox()]
         return sum(len(p.fingerprints) // WIDTH for p in parts if isinstance(p, Links))
 
     def halt(self, seconds: float) -> None:

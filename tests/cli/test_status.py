@@ -46,7 +46,7 @@ def test_counts_of_a_node_of_a_cluster_add_up(tmp_path, capsys):
     assert main(["status", str(tmp_path / "job")]) == 0
     said = capsys.readouterr().out
     assert "3 URLs known, of which" in said
-    assert "-3" not in said
+    assert "-3 " not in said
 
 
 def test_what_a_server_said_cannot_steer_the_terminal(tmp_path, capsys):

@@ -10,7 +10,7 @@ def test_the_time_of_day_goes_on_while_the_machine_sleeps_and_the_clock_stands_s
     wall = [1_000.0]
     state = State(
         Settings(),
-        job=SimpleNamespace(stats={}, load=None),
+        job=SimpleNamespace(stats={}, seed_origins=[], load=None),
         client=None,
         scope=None,
         seeds=[],

@@ -226,6 +226,23 @@ def test_an_island_has_no_way_out():
     assert literal(PUBLIC_6) == "[2606:4700::5]"
 
 
+def test_no_link_and_no_redirect_leads_out_of_the_scope(tmp_path):
+    async def main():
+        async with Web() as web:
+            start = await web.server({})
+            other = await web.server({"/": page()})
+            start.answers = {"/": page("/to", other.url), "/to": redirect(other.url)}
+            done = await crawl(tmp_path, start.url, "--scope", "host", "--allow-private")
+            assert done.status == 0, done.err
+            assert start.paths == ["/", "/to"]
+            assert other.visits == []
+            assert ended(tmp_path) == {
+                start.url + "to": ("excluded", "redirect-out-of-scope", other.url)
+            }
+
+    uvloop.run(main())
+
+
 def test_no_page_writes_outside_the_job(tmp_path):
     """Names that would climb out of a mirror, and texts that would break out of a record."""
     paths = [

@@ -48,8 +48,8 @@ def test_a_block_grows_by_parts(path):
     """Whatever bytes the parts hold."""
     with closing(Journal(path)) as journal:
         journal.commit(BATCH)
-        journal.commit(Batch(grown=[(b"\x7f", 5, b"\2", b"\0\xff more", 1)]))
-        journal.commit(Batch(grown=[(b"\x7e", 6, b"\3", b"\0", 1)]))
+        journal.commit(Batch(grown=[(1, "http://a.example", b"\x7f", 5, b"\2", b"\0\xff more")]))
+        journal.commit(Batch(grown=[(1, "http://a.example", b"\x7e", 6, b"\3", b"\0")]))
         assert journal.links(1) == b"links of 1\0\xff more\0"
         assert [(row.number, row.size, row.done) for row in journal.blocks()] == [
             (1, 6, b"\3"),
@@ -102,7 +102,7 @@ def test_another_version_is_refused_and_left_alone(path):
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
     before = path.read_bytes()
-    with pytest.raises(JobError, match="has format 99, this Andante reads format 4"):
+    with pytest.raises(JobError, match="has format 99, this Andante reads format 5"):
         Journal(path)
     assert path.read_bytes() == before
 

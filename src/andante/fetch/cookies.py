@@ -7,7 +7,7 @@ Rules:
 2. ``Secure`` cookies are set and sent by https only, and nothing that came by http replaces them.
 3. The host of a URL, its path and the time decide what is sent: longer paths first, then older cookies.
 4. Of a site (registrable domain) at most `COOKIES_MAX` are kept, of all sites together `BYTES_MAX` bytes. Those that have ended go first, then
-   the oldest of the site; and the site that has set cookies longest ago.
+   the oldest of the site; and the site that has set cookies longest ago. A request has at most `HEADER_MAX` bytes of them.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ COOKIES_MAX = 50
 
 BYTES_MAX = 32 * 2**20
 """Bytes of all cookies together, each with `_OVERHEAD`."""
+
+HEADER_MAX = 8 * 1024
+"""Bytes of a Cookie field, about what servers take; the cookies that would come last are left out."""
 
 _OVERHEAD = 800
 """Bytes that a cookie takes besides what it says, with those of a site that has no other."""
@@ -84,7 +87,11 @@ class Cookies:
             and _is_below(path, key.path)
         ]
         sent.sort(key=lambda each: -each[0])
-        return b"; ".join([pair for _, pair in sent]).decode("latin-1")
+        pairs = [pair for _, pair in sent]
+        size = sum(map(len, pairs)) + len("; ") * len(pairs)
+        while size > HEADER_MAX:
+            size -= len(pairs.pop()) + len("; ")
+        return b"; ".join(pairs).decode("latin-1")
 
     def store(self, url: str, headers: Iterable[Header]) -> None:
         """Take the cookies that a response to ``url`` sets."""

@@ -55,15 +55,26 @@ class SetCookie(NamedTuple):
         name, value = name.strip(_SPACE), value.strip(_SPACE)
         if not equals or not name or len(name) + len(value) > SIZE_MAX:
             return None
-        last = _last(attributes)
-        cookie = cls(
-            name,
-            value,
-            expires=_end(last.get(b"max-age"), last.get(b"expires"), now),
-            domain=last.get(b"domain", b"").removeprefix(b".").lower(),
-            path=last.get(b"path", b""),
-            secure=b"secure" in last,
-        )
+        age = date = None
+        domain = path = b""
+        secure = False
+        for attribute in attributes:  # of each kind the last one that says something counts
+            key, _, text = attribute.partition(b"=")
+            text = text.strip(_SPACE)
+            if len(text) > ATTRIBUTE_MAX:
+                continue
+            match key.strip(_SPACE).lower():
+                case b"max-age" if _AGE.fullmatch(text):
+                    age = int(text)
+                case b"expires" if (found := cookie_date(text)) is not None:
+                    date = found
+                case b"domain" if text:
+                    domain = text.removeprefix(b".").lower()
+                case b"path":
+                    path = text
+                case b"secure":
+                    secure = True
+        cookie = cls(name, value, _end(age, date, now), domain, path, secure)
         return cookie if cookie._keeps_its_prefix() else None
 
     def _keeps_its_prefix(self) -> bool:
@@ -77,37 +88,10 @@ class SetCookie(NamedTuple):
 _SPACE = b" \t"
 
 
-def _last(attributes: list[bytes]) -> dict[bytes, bytes]:
-    """Return the attributes that count, by name in lower case: of each the last one that says something."""
-    last: dict[bytes, bytes] = {}
-    for attribute in attributes:
-        name, _, value = attribute.partition(b"=")
-        name, value = name.strip(_SPACE).lower(), value.strip(_SPACE)
-        if name in _KNOWN and len(value) <= ATTRIBUTE_MAX and _counts(name, value):
-            last[name] = value
-    return last
-
-
-_KNOWN = frozenset({b"domain", b"expires", b"max-age", b"path", b"secure"})
-
-
-def _counts(name: bytes, value: bytes) -> bool:
-    """Tell whether an attribute says something, or is passed over as if it were not there."""
-    match name:
-        case b"max-age":
-            return _AGE.fullmatch(value) is not None
-        case b"expires":
-            return cookie_date(value) is not None
-        case b"domain":
-            return bool(value)
-    return True
-
-
-def _end(age: bytes | None, expires: bytes | None, now: float) -> float:
+def _end(age: int | None, date: float | None, now: float) -> float:
     """Return when a cookie ends. Max-Age goes before Expires."""
     if age is not None:
-        return now + min(max(int(age), 0), AGE_MAX)
-    date = None if expires is None else cookie_date(expires)
+        return now + min(max(age, 0), AGE_MAX)
     return inf if date is None else min(date, now + AGE_MAX)
 
 

@@ -15,6 +15,9 @@ import zstandard
 BLOCK_SIZE = 1_000
 """Most URLs in one block."""
 
+UNPACKED_MAX = 2**28
+"""Bytes of the links of a block; what says that it is larger is damaged."""
+
 
 class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A URL that waits: where on its server it points, and how the crawl came to it."""
@@ -116,7 +119,7 @@ class Block(msgspec.Struct, eq=False, gc=False):
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Link]).decode
-_compress = zstandard.ZstdCompressor(level=1).compress
+_compress = zstandard.ZstdCompressor(level=1, write_checksum=True).compress
 _decompress = zstandard.ZstdDecompressor().decompress
 
 _LENGTH = 4  # bytes before each packed part
@@ -129,13 +132,23 @@ def encode_links(links: list[Link]) -> bytes:
 
 
 def decode_links(data: bytes) -> list[Link]:
-    """Unpack the links of a block, one part or more."""
+    """Unpack the links of a block, one part or more.
+
+    Raises:
+        ValueError: they are not what was packed.
+    """
     links: list[Link] = []
     at = 0
     while at < len(data):
         start = at + _LENGTH
         at = start + int.from_bytes(data[at:start], "little")
-        links += _decode(_decompress(data[start:at]))
+        part = data[start:at]
+        try:
+            if zstandard.frame_content_size(part) > UNPACKED_MAX:
+                raise ValueError("links that are larger than any")
+            links += _decode(_decompress(part))
+        except (zstandard.ZstdError, msgspec.MsgspecError) as error:
+            raise ValueError(f"links that cannot be unpacked: {error}") from error
     return links
 
 

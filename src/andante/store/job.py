@@ -178,8 +178,16 @@ class Job:
         )
 
     def load(self, block: Block) -> list[Link]:
-        """Read the links of a stored block."""
-        return decode_links(self._journal.links(block.number))
+        """Read the links of a stored block.
+
+        Raises:
+            JobError: the journal is damaged.
+        """
+        with self._journal.reading("links"):
+            links = decode_links(self._journal.links(block.number))
+            if len(links) < block.base:
+                raise ValueError(f"block {block.number} has {len(links)} of {block.base}")
+            return links
 
     def outbox(self) -> list[tuple[int, bytes]]:
         """Return what a node of a cluster had still to say at the last commit."""
@@ -339,11 +347,8 @@ class Job:
             output.sync()
         batch.meta["positions"] = self._positions()
         for (server, block, links, grades, is_new), size, done in grown:
-            packed = encode_links(links)
-            if is_new:
-                batch.blocks.append((block.number, server.key, grades, size, done, packed))
-            else:
-                batch.grown.append((grades, size, done, packed, block.number))
+            stored = batch.blocks if is_new else batch.grown
+            stored.append((block.number, server.key, grades, size, done, encode_links(links)))
         self._journal.commit(batch)
 
     def _key(self, output: Path) -> str:

@@ -2,22 +2,26 @@
 
 One thread writes it, in group commits. A commit is the only moment at which anything becomes true: pages done, blocks of new links, and the
 positions up to which the outputs count all change in one transaction, after the outputs were written and synced.
+
+SQLite sees to its own structure, not to what is in its cells. So each cell that holds bytes has a checksum of itself and of the rest of
+its row in front: a bit that has changed on the disk is a `JobError`, not another URL or a page that is never fetched.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
 from andante.errors import AndanteError
 from andante.flow import Learnt, Sample, Trouble
 
-FORMAT = 4
+FORMAT = 5
 """Version of the layout below, kept in ``user_version``."""
 
 SERIES_MAX = 60_480
@@ -78,8 +82,8 @@ class Batch(msgspec.Struct, kw_only=True):
 
     blocks: list[tuple[int, str, bytes, int, bytes, bytes]] = []
     """New blocks: number, server, grades, size, done mask, links."""
-    grown: list[tuple[bytes, int, bytes, bytes, int]] = []
-    """Stored blocks that have grown: grades, size, done mask, the new links, number."""
+    grown: list[tuple[int, str, bytes, int, bytes, bytes]] = []
+    """Stored blocks that have grown: as new ones, with the new links."""
     done: list[tuple[bytes, int]] = []
     """Done masks of stored blocks: mask, number."""
     finished: list[tuple[int]] = []
@@ -129,49 +133,76 @@ class Journal:
 
     # Reading
 
+    @contextmanager
+    def reading(self, what: str) -> Iterator[None]:
+        """Read in this what the journal holds: whatever is wrong with it is said in one line.
+
+        Raises:
+            JobError: it is damaged.
+        """
+        try:
+            yield
+        except (sqlite3.Error, msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise _damaged(self._path, f"{what}: {error}") from error
+
     def meta(self) -> dict[str, Any]:
         """Return settings, counts and output positions as last committed."""
-        rows = self._reader.execute("SELECT key, value FROM meta")
-        return {key: msgspec.msgpack.decode(value) for key, value in rows}
+        with self.reading("meta"):
+            rows = self._reader.execute("SELECT key, value FROM meta")
+            return {key: msgspec.msgpack.decode(_unseal(value, key)) for key, value in rows}
 
     def blocks(self) -> Iterator[StoredBlock]:
         """Return all blocks in the order of their numbers."""
-        rows = self._reader.execute(
-            "SELECT number, server, grades, size, done FROM block ORDER BY number"
-        )
-        return (StoredBlock(*row) for row in rows)
+        query = "SELECT number, server, grades, size, done FROM block ORDER BY number"
+        with self.reading("block"):
+            for number, server, sealed, size, done in self._reader.execute(query):
+                grades = _unseal(sealed, number, server, size)
+                yield StoredBlock(number, server, grades, size, _unseal(done, number))
 
     def links(self, number: int) -> bytes:
-        """Return the packed links of a block: all its parts, one behind the other."""
-        (links,) = self._reader.execute(
-            "SELECT links FROM block WHERE number = ?", (number,)
-        ).fetchone()
-        return bytes(links)
+        """Return the packed links of a block: all its parts, one behind the other. They have checksums of their own."""
+        with self.reading("links"):
+            query = "SELECT links FROM block WHERE number = ?"
+            row = self._reader.execute(query, (number,)).fetchone()
+            if row is None or not isinstance(row[0], bytes):
+                raise ValueError(f"block {number} has none")
+            return row[0]
 
     def fingerprints(self) -> Iterator[bytes]:
         """Return the packed fingerprints of all known URLs, commit by commit."""
-        return (
-            row[0] for row in self._reader.execute("SELECT fingerprints FROM seen ORDER BY number")
-        )
+        return self._unsealed("seen", "SELECT fingerprints FROM seen ORDER BY number")
 
     def servers(self) -> dict[str, ServerState]:
         """Return the servers met, and what is remembered of them."""
-        rows = self._reader.execute("SELECT key, state FROM server")
-        return {key: msgspec.msgpack.decode(state, type=ServerState) for key, state in rows}
+        decode = msgspec.msgpack.Decoder(ServerState).decode
+        with self.reading("server"):
+            rows = self._reader.execute("SELECT key, state FROM server")
+            return {key: decode(_unseal(state, key)) for key, state in rows}
 
     def ended(self) -> Iterator[Ended]:
         """Return the URLs that ended without a page, in the order they ended."""
-        for (outcomes,) in self._reader.execute("SELECT outcomes FROM ended ORDER BY number"):
-            yield from msgspec.msgpack.decode(outcomes, type=list[Ended])
+        with self.reading("ended"):
+            for cell in self._unsealed("ended", "SELECT outcomes FROM ended ORDER BY number"):
+                yield from msgspec.msgpack.decode(cell, type=list[Ended])
 
     def samples(self) -> Iterator[Sample]:
         """Return the time series of all servers, oldest first."""
-        for (samples,) in self._reader.execute("SELECT samples FROM series ORDER BY number"):
-            yield from msgspec.msgpack.decode(samples, type=list[Sample])
+        with self.reading("series"):
+            for cell in self._unsealed("series", "SELECT samples FROM series ORDER BY number"):
+                yield from msgspec.msgpack.decode(cell, type=list[Sample])
 
     def outbox(self) -> Iterator[tuple[int, bytes]]:
         """Return what a node of a cluster had still to say, in order."""
-        yield from self._reader.execute("SELECT number, part FROM outbox ORDER BY number")
+        with self.reading("outbox"):
+            for number, part in self._reader.execute(
+                "SELECT number, part FROM outbox ORDER BY number"
+            ):
+                yield number, _unseal(part, number)
+
+    def _unsealed(self, what: str, query: str) -> Iterator[bytes]:
+        with self.reading(what):
+            for (cell,) in self._reader.execute(query):
+                yield _unseal(cell)
 
     def is_fruitless(self) -> bool:
         """Tell whether the job has ended and all that it asked for had failed, as without a network."""
@@ -202,30 +233,60 @@ class Journal:
         try:
             with db:
                 db.execute("BEGIN IMMEDIATE")
-                db.executemany("INSERT INTO block VALUES (?, ?, ?, ?, ?, ?)", batch.blocks)
+                db.executemany(
+                    "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?)",
+                    (
+                        (
+                            number,
+                            server,
+                            _seal(grades, number, server, size),
+                            size,
+                            _seal(done, number),
+                            links,
+                        )
+                        for number, server, grades, size, done, links in batch.blocks
+                    ),
+                )
                 db.executemany(
                     "UPDATE block SET grades = ?, size = ?, done = ?, links = CAST(links || ? AS BLOB) WHERE number = ?",
-                    batch.grown,
+                    (
+                        (
+                            _seal(grades, number, server, size),
+                            size,
+                            _seal(done, number),
+                            links,
+                            number,
+                        )
+                        for number, server, grades, size, done, links in batch.grown
+                    ),
                 )
-                db.executemany("UPDATE block SET done = ? WHERE number = ?", batch.done)
+                db.executemany(
+                    "UPDATE block SET done = ? WHERE number = ?",
+                    ((_seal(done, number), number) for done, number in batch.done),
+                )
                 db.executemany("DELETE FROM block WHERE number = ?", batch.finished)
                 if batch.fingerprints:
-                    db.execute("INSERT INTO seen (fingerprints) VALUES (?)", (batch.fingerprints,))
+                    cell = _seal(batch.fingerprints)
+                    db.execute("INSERT INTO seen (fingerprints) VALUES (?)", (cell,))
                 db.executemany(
                     "REPLACE INTO server VALUES (?, ?)",
-                    ((key, encode(state)) for key, state in batch.servers),
+                    ((key, _seal(encode(state), key)) for key, state in batch.servers),
                 )
                 if batch.ended:
-                    db.execute("INSERT INTO ended (outcomes) VALUES (?)", (encode(batch.ended),))
+                    cell = _seal(encode(batch.ended))
+                    db.execute("INSERT INTO ended (outcomes) VALUES (?)", (cell,))
                 if batch.samples:
                     last = "INSERT INTO series (samples) VALUES (?) RETURNING number"
-                    [(number,)] = db.execute(last, (encode(batch.samples),)).fetchall()
+                    [(number,)] = db.execute(last, (_seal(encode(batch.samples)),)).fetchall()
                     db.execute("DELETE FROM series WHERE number <= ?", (number - SERIES_MAX,))
-                db.executemany("INSERT INTO outbox VALUES (?, ?)", batch.outbox)
+                db.executemany(
+                    "INSERT INTO outbox VALUES (?, ?)",
+                    ((number, _seal(part, number)) for number, part in batch.outbox),
+                )
                 db.executemany("DELETE FROM outbox WHERE number = ?", batch.heard)
                 db.executemany(
                     "REPLACE INTO meta VALUES (?, ?)",
-                    ((key, encode(value)) for key, value in batch.meta.items()),
+                    ((key, _seal(encode(value), key)) for key, value in batch.meta.items()),
                 )
         except sqlite3.Error as error:
             message = f"cannot write {self._path}: {error}"
@@ -268,5 +329,30 @@ def _check(path: Path) -> None:
     except sqlite3.DatabaseError as error:
         verdict = str(error)
     if verdict != "ok":
-        message = f"{path} is damaged ({verdict.splitlines()[0]}): nothing was changed; restore it from a copy or start another --job directory"
-        raise JobError(message)
+        raise _damaged(path, verdict)
+
+
+def _damaged(path: Path | None, why: str) -> JobError:
+    """Return the error of a journal that holds what nobody wrote. Its pages are in the outputs all the same."""
+    return JobError(
+        f"{path} is damaged ({why.splitlines()[0]}): restore it from a copy, or start another --job directory"
+    )
+
+
+_SEAL = 4  # bytes of a checksum
+
+
+def _seal(data: bytes, *row: object) -> bytes:
+    """Return the cell for data: their checksum, together with the rest of the row that is to be safe, and they."""
+    return crc32(data, crc32(repr(row).encode())).to_bytes(_SEAL, "little") + data
+
+
+def _unseal(cell: object, *row: object) -> bytes:
+    """Undo `_seal`.
+
+    Raises:
+        ValueError: the cell, or the rest of its row, is not what was written.
+    """
+    if not isinstance(cell, bytes) or _seal(cell[_SEAL:], *row) != cell:
+        raise ValueError("a checksum is wrong")
+    return cell[_SEAL:]
