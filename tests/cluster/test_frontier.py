@@ -67,8 +67,8 @@ def test_blocks_of_a_server_that_goes_during_a_commit_are_not_kept():
     changes = frontier.changes()
     assert frontier.withdraw(frontier.servers[C])
     frontier.committed(changes)
-    assert {server.key for server, _ in frontier._spare.values()} == {A, B}
-    assert frontier._resident == frontier.queued == 3
+    assert len(frontier._spare) == 2
+    assert frontier.resident == frontier.queued == 3
 
 
 def test_to_lose_thousands_of_servers_takes_no_time_for_each_that_is_left():

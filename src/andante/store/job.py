@@ -175,9 +175,9 @@ class Job:
             if ended.state == "redirected"
         )
 
-    def load(self, block: Block) -> list[Link]:
-        """Read the links of a stored block."""
-        return decode_links(self._journal.links(block.number))
+    def load(self, block: Block, start: int, stop: int) -> list[Link]:
+        """Read links of a stored block: those from the index ``start`` to before ``stop``."""
+        return decode_links(self._journal.links(block.number), start, stop)
 
     def outbox(self) -> list[tuple[int, bytes]]:
         """Return what a node of a cluster had still to say at the last commit."""
