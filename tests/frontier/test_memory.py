@@ -52,43 +52,43 @@ class Endless:
 @pytest.mark.parametrize("hosts", [1, 50])
 def test_memory_is_bounded_whatever_is_visited(hosts, policy):
     """Were servers being visited spared, all links would stay: 8 for each page."""
-    web = Endless(hosts, resident_max=1_000, policy=policy)
+    web = Endless(hosts, resident_max=500, policy=policy)
     for _ in range(10):
-        web.crawl(1_000 // hosts)
+        web.crawl(200 // hosts)
         web.commit()
         assert len(web.frontier.servers) == web.frontier.visits == hosts
-        assert web.frontier._resident <= 1_000
-        assert web.frontier.resident <= 2_000
-    assert web.frontier.queued > 60_000
+        assert web.frontier._resident <= 500
+        assert web.frontier.resident <= 2 * 500
+    assert web.frontier.queued > 13_000
 
 
 def test_one_large_site_is_read_a_little_at_a_time():
     """That is what it costs: fewer than two blocks are unpacked for each hundred pages."""
-    web = Endless(1, resident_max=1_000)
+    web = Endless(1, resident_max=500)
     for _ in range(10):
-        web.crawl(1_000)
+        web.crawl(300)
         web.commit()
-    assert 100 < web.disk.reads < 200
+    assert 30 < web.disk.reads < 60
 
 
 def test_each_of_many_servers_is_read_a_little_at_a_time():
     web = Endless(50, resident_max=1_000)
-    web.crawl(400)
+    web.crawl(60)
     web.commit()
     before, reads = len(web.taken), web.disk.reads
-    for _ in range(20):
+    for _ in range(10):
         web.crawl(10)
         web.commit()
-    assert len(web.taken) - before == 10_000
-    assert web.disk.reads - reads < 10_000 / 15
+    assert len(web.taken) - before == 5_000
+    assert web.disk.reads - reads < 5_000 / 15
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     hosts=st.integers(1, 5),
     policy=st.sampled_from(sorted(POLICIES)),
     resident_max=st.sampled_from([0, 3, 100]),
-    steps=st.lists(st.integers(0, 60), min_size=1, max_size=12),
+    steps=st.lists(st.integers(0, 40), min_size=1, max_size=10),
 )
 def test_the_order_of_urls_is_the_same_with_any_bound(hosts, policy, resident_max, steps):
     webs = [

@@ -15,7 +15,7 @@ from andante.frontier.block import Block, Link, Read
 from andante.frontier.policy import BreadthFirst, Policy
 from andante.frontier.queue import USUAL
 from andante.frontier.queue import grade as grade_of
-from andante.frontier.seen import Seen
+from andante.frontier.seen import WIDTH, Seen
 from andante.frontier.server import Server
 from andante.frontier.servers import ServerQueue
 
@@ -126,6 +126,11 @@ class Frontier(ServerQueue):
     def known(self) -> int:
         """URLs met."""
         return len(self.seen)
+
+    @property
+    def unstored(self) -> int:
+        """URLs queued since the last commit began: their links are in memory only."""
+        return len(self._fingerprints) // WIDTH
 
     @property
     def resident(self) -> int:
