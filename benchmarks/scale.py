@@ -28,7 +28,7 @@ from random import Random
 from typing import TypeVar
 
 from andante.frontier import Frontier, Link, Seen, Server
-from andante.frontier.block import decode_links, encode_done, encode_links
+from andante.frontier.block import Read, decode_links, encode_done, encode_links
 from andante.frontier.policy import Capability
 from andante.store.journal import Batch, Journal
 from andante.url import fingerprint
@@ -58,7 +58,7 @@ def queued(count: int, directory: str) -> float:
     servers = max(1, count // 100)
     started = time.perf_counter()
     with closing(Journal(Path(directory) / "journal.sqlite")) as journal:
-        frontier = Frontier(lambda block: decode_links(journal.links(block.number)))
+        frontier = Frontier(reader(journal))
         fill(frontier, journal, count, servers)
         taken = 0
         while taken < count // 10 and (server := frontier.open_visit(0.0)):
@@ -75,9 +75,7 @@ def spread(count: int, directory: str) -> float:
     """Queue URLs with scores on count / 10 servers in a stored frontier; return the seconds for one URL."""
     started = time.perf_counter()
     with closing(Journal(Path(directory) / "journal.sqlite")) as journal:
-        frontier = Frontier(
-            lambda block: decode_links(journal.links(block.number)), policy=Capability()
-        )
+        frontier = Frontier(reader(journal), policy=Capability())
         fill(frontier, journal, count, max(1, count // 10))
     return (time.perf_counter() - started) / count
 
@@ -86,7 +84,7 @@ def idle(count: int, directory: str) -> float:
     """Queue a URL on each of so many servers in a stored frontier; return the seconds for one."""
     started = time.perf_counter()
     with closing(Journal(Path(directory) / "journal.sqlite")) as journal:
-        frontier = Frontier(lambda block: decode_links(journal.links(block.number)), resident_max=0)
+        frontier = Frontier(reader(journal), resident_max=0)
         fill(frontier, journal, count, count)
     return (time.perf_counter() - started) / count
 
@@ -132,7 +130,7 @@ def rank(count: int) -> float:
 def ready(count: int) -> tuple[Frontier, list[tuple[Server, Link, int]]]:
     """Return a frontier of so many servers, all ready, with a URL each; and links to come, each with its server and grade."""
     chance = Random(1)
-    frontier = Frontier(lambda _: [], policy=Capability(), resident_max=10**9)
+    frontier = Frontier(lambda *_: [], policy=Capability(), resident_max=10**9)
     for start in range(0, count, 1000):
         found = [f"http://host{number}.example/" for number in range(start, start + 1000)]
         frontier.offer(found, depth=1, scores=[chance.random() for _ in found])
@@ -143,6 +141,11 @@ def ready(count: int) -> tuple[Frontier, list[tuple[Server, Link, int]]]:
     ]
     frontier.close_visit(frontier.open_visit(0.0))  # now all are ready
     return frontier, links
+
+
+def reader(journal: Journal) -> Read:
+    """Return what reads links as a job does."""
+    return lambda block, *which: decode_links(journal.links(block.number), *which)
 
 
 def batched(items: list[Item], size: int) -> Iterator[list[Item]]:

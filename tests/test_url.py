@@ -252,6 +252,13 @@ def test_the_memo_is_bounded():
         assert sum(len(each.memo) for each in resolver._directories.values()) <= 102
 
 
+def test_directories_whose_pages_have_no_links_count_too():
+    resolver = urls.LinkResolver(decode, size_max=100)
+    for number in range(1000):
+        resolver.resolve(f"http://a.example/{number}/", [], "utf-8")
+        assert len(resolver._directories) <= 102
+
+
 @pytest.mark.parametrize(
     ("encoding", "href", "expected"),
     [

@@ -21,10 +21,11 @@ import msgspec
 from andante import units
 from andante.cli import parser
 from andante.cli.flags import default_text
-from andante.crawl import api, ends, engine, redirects, robots, settings, throttle
+from andante.crawl import api, ends, engine, redirects, robots, settings, state, throttle
 from andante.fetch import client, coding, connection, cookies, dns, outcome, set_cookie
 from andante.fetch import robots as robots_txt
 from andante.flow import REASONS, Again, Sample, verdict
+from andante.frontier import frontier
 from andante.observe.events import EVENTS
 from andante.parse import sitemap, tree
 from andante.plan.file import DemandTable, NodeTable, TaskTable
@@ -106,6 +107,14 @@ FIXED = [
     (
         "time series that a job keeps",
         units.format_duration(journal.SERIES_MAX * engine.SAMPLE_PERIOD),
+    ),
+    (
+        "links of URLs that wait, in memory though they are on disk; and so many read again to be taken next",
+        f"{frontier.RESIDENT_MAX:,}",
+    ),
+    (
+        "URLs found since the last commit; the crawl pauses beyond it",
+        f"{state.UNSTORED_MAX:,}",
     ),
     ("redirects remembered to tell a loop", f"{redirects.REDIRECTS_MAX:,}"),
     ("Retry-After that is kept to", units.format_duration(throttle._HOLD_MAX)),

@@ -200,8 +200,8 @@ def _union(patterns: Iterable[str]) -> re.Pattern[str] | None:
 class LinkResolver:
     """Turns the href values of pages into canonical URLs, remembering those it has met.
 
-    Pages of a site repeat their navigation links, so most links are a look-up: each directory has a memo from href to URL. The memos
-    hold at most ``size_max`` entries in all and start afresh when full.
+    Pages of a site repeat their navigation links, so most links are a look-up: each directory has a memo from href to URL. The directories
+    and their entries are at most ``size_max`` in all, and start afresh when they are more.
     """
 
     def __init__(
@@ -245,6 +245,7 @@ class LinkResolver:
         directory = self._directories.get(key)
         if directory is None:
             directory = self._directories[key] = _Directory(key[0])
+            self._size += 1
         return directory
 
     def _learn(

@@ -8,6 +8,7 @@ import pytest
 from andante.cluster.frontier import ADDRESS, SharedFrontier
 from andante.frontier.block import Link
 from andante.frontier.frontier import Changes
+from support.disk import Disk
 
 A, B, C = (f"http://{name}.example" for name in "abc")
 HERE = "192.0.2.1"
@@ -67,8 +68,24 @@ def test_blocks_of_a_server_that_goes_during_a_commit_are_not_kept():
     changes = frontier.changes()
     assert frontier.withdraw(frontier.servers[C])
     frontier.committed(changes)
-    assert {server.key for server, _ in frontier._spare.values()} == {A, B}
-    assert frontier._resident == frontier.queued == 3
+    assert len(frontier._spare) == 2
+    assert frontier.resident == frontier.queued == 3
+
+
+def test_nothing_is_kept_of_a_server_that_goes_though_it_is_on_disk_and_some_was_read_again():
+    disk = Disk()
+    frontier = SharedFrontier(disk.load, found=None, recent=None, resident_max=100)
+    frontier.admit(A, [(Link(f"/{number}", 1), 5) for number in range(1_500)])
+    disk.commit(frontier)
+    server = frontier.open_visit(0.0)
+    task = frontier.take(server, 0.0)
+    assert 0 < frontier.resident <= 200
+    assert [link.target for link, _ in frontier.waiting(server)] == [f"/{n}" for n in range(1_500)]
+    frontier.close_visit(server)
+    assert frontier.withdraw(server)
+    frontier.finish(task)
+    disk.commit(frontier)
+    assert (frontier.resident, disk.rows) == (0, {})
 
 
 def test_to_lose_thousands_of_servers_takes_no_time_for_each_that_is_left():

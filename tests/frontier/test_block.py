@@ -28,6 +28,14 @@ def test_links_survive_the_store(some):
     assert decode_links(encode_links(some)) == some
 
 
+@given(
+    st.lists(links, max_size=5), st.lists(links, max_size=5), st.integers(0, 9), st.integers(0, 9)
+)
+def test_some_links_can_be_unpacked_of_parts_put_together(one, other, start, stop):
+    packed = encode_links(one) + encode_links(other)
+    assert decode_links(packed, start, stop) == (one + other)[start:stop]
+
+
 @given(st.integers(0, 2**1000))
 def test_done_masks_survive_the_store(done):
     assert decode_done(encode_done(done)) == done
@@ -66,8 +74,9 @@ def test_links_are_on_disk_in_memory_or_both():
     assert block.unstored() == links[3:]
     stored += encode_links(block.unstored())
     block.stored = 5
-    assert block.load(lambda _: decode_links(stored)) == links
-    assert block.load(lambda _: pytest.fail("it is in memory")) == links
+    assert block.peek(lambda _, *which: decode_links(stored, *which)) == links
+    assert block.link(4, lambda *_: pytest.fail("it is in memory")) == links[4]
+    assert block.link(2, lambda _, index: links[index]) == links[2]
 
 
 def test_repr_says_what_it_is():

@@ -17,7 +17,7 @@ from andante.frontier.queue import grade, worth
 
 
 def crawl(policy, **options):
-    return Frontier(lambda _: pytest.fail("all is in memory"), policy=policy, **options)
+    return Frontier(lambda *_: pytest.fail("all is in memory"), policy=policy, **options)
 
 
 def add(frontier, host, scores):

@@ -58,7 +58,7 @@ def queue(*grades):
 
 def drain(queue):
     found = []
-    while taken := queue.take(lambda _: pytest.fail("all is in memory")):
+    while taken := queue.take(lambda *_: pytest.fail("all is in memory")):
         found.append(taken[2].target)
     return found
 
@@ -90,7 +90,7 @@ def test_what_the_best_of_many_are_worth():
 
 def test_a_url_to_be_tried_again_counts_by_its_grade():
     some = queue(USUAL, HIGH)
-    block, index, link = some.take(lambda _: [])
+    block, index, link = some.take(lambda *_: Link("", 0))
     some.put_retry(5.0, block, index, link, 1)
     assert some.queued == 2
     assert some.best == pytest.approx(worth(HIGH))
@@ -111,10 +111,10 @@ def test_the_first_urls_share_a_block_and_the_others_have_one_for_each_grade():
 def test_nothing_is_added_to_a_block_that_is_done(before):
     some, number = queue(*[HIGH] * before), count(2).__next__
     for _ in range(before):
-        block, index, _ = some.take(lambda _: [])
+        block, index, _ = some.take(lambda *_: Link("", 0))
         block.finish(index)
     block = some.append(Link("/0", 0), USUAL, number)
-    _, index, _ = some.take(lambda _: [])
+    _, index, _ = some.take(lambda *_: Link("", 0))
     block.finish(index)
     some.close(block)
     assert some.append(Link("/1", 0), USUAL, number).number == block.number + 1
@@ -130,7 +130,7 @@ def test_a_queue_comes_back_from_its_blocks():
         block = Block.from_disk(number, grades=grades[number], size=3, done=0b001)
         assert some.restore(block) == 2
     found = []
-    while taken := some.take(lambda block: links[block.number]):
+    while taken := some.take(lambda block, index: links[block.number][index]):
         found.append(taken[2].target)
     assert found[:3] == ["/0.1", "/1.1", "/2.1"]
     assert sorted(found[3:]) == ["/0.2", "/1.2", "/2.2", "/3.1", "/3.2"]
@@ -161,7 +161,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule()
     def take(self):
-        taken = self.queue.take(lambda _: pytest.fail("all is in memory"))
+        taken = self.queue.take(lambda *_: pytest.fail("all is in memory"))
         if not self.grades:
             assert taken is None
             return

@@ -25,7 +25,7 @@ class Walk:
 
     def new(self):
         return Frontier(
-            lambda block: decode_links(self.links[block.number]),
+            lambda block, start, stop: decode_links(self.links[block.number], start, stop),
             policy=self.policy,
             rescores=self.policy.by_score,
             resident_max=self.resident_max,
@@ -101,7 +101,7 @@ class Walk:
             self.respond()
         self.commit()
         assert self.ended == self.known
-        assert (self.frontier._resident, self.rows) == (0, {})
+        assert (self.frontier.resident, self.rows) == (0, {})
 
 
 @pytest.mark.parametrize("policy", [BreadthFirst(), QualityFirst()], ids=["found", "score"])

@@ -107,7 +107,7 @@ def test_blocks_of_a_job_in_memory_can_be_read_again():
         frontier.offer([f"{SERVER}/{n}" for n in range(1_500)], depth=0)
         asyncio.run(job.commit(frontier))
         server = frontier.open_visit(0.0)
-        assert frontier._resident == 0
+        assert frontier.resident == 0
         urls = [frontier.take(server, 0.0).url for _ in range(1_500)]
         assert urls[-1] == f"{SERVER}/1499"
 

@@ -8,9 +8,8 @@ from typing import Any
 from andante import url as urls
 from andante.cluster.recent import Recent
 from andante.frontier import Frontier, Server, Task
-from andante.frontier.block import Block, Link
+from andante.frontier.block import Block, Link, Read
 from andante.frontier.frontier import Changes
-from andante.frontier.queue import Read
 
 ADDRESS = "ip "
 """Before the text of an IP address, where it is owned as servers are: a name that no server has."""
@@ -222,9 +221,7 @@ class SharedFrontier(Frontier):
         self.forget(server)
         self.queued -= server.queued
         for block in {block.number: block for block in server.blocks()}.values():
-            self._grown.pop(block.number, None)
-            self._spare.pop(block.number, None)
-            self._resident -= block.size - block.base
+            self._release(block)
             if block.stored and block.number not in self._touched:
                 self._gone.append(block)
         self._has_lost = True

@@ -23,6 +23,9 @@ from andante.store import Job
 if TYPE_CHECKING:
     from andante.cluster.outbox import Outbox
 
+UNSTORED_MAX = 500_000
+"""URLs found since the last commit, all in memory; the crawl pauses beyond it, as when the disk is slow."""
+
 
 class State:
     """The state of one run.
@@ -140,6 +143,7 @@ class State:
             not self.stopping
             and (limit is None or self.stats.pages + self.in_hand < limit)
             and self.job.pending < self.settings.max_buffer
+            and (self.frontier.unstored < UNSTORED_MAX or self.job.directory is None)
             and self.may_send()
         )
 

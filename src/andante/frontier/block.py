@@ -7,6 +7,7 @@ index), by which it is marked done.
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import maxsize
 from typing import Self
 
 import msgspec
@@ -97,17 +98,17 @@ class Block(msgspec.Struct, eq=False, gc=False):
         """Return the links that are not on disk yet."""
         return (self.links or [])[self.stored - self.base :]
 
-    def load(self, read: Callable[[Self], list[Link]]) -> list[Link]:
-        """Return all links, having read from disk those that are not in memory."""
-        if self.base:
-            self.links = read(self)[: self.base] + (self.links or [])
-            self.base = 0
+    def link(self, index: int, fetch: Fetch) -> Link:
+        """Return a link, wherever it is."""
+        if index < self.base:
+            return fetch(self, index)
         assert self.links is not None
-        return self.links
+        return self.links[index - self.base]
 
-    def peek(self, read: Callable[[Self], list[Link]]) -> list[Link]:
+    def peek(self, read: Read) -> list[Link]:
         """Return all links, and keep no more of them in memory than before."""
-        return read(self)[: self.base] + (self.links or []) if self.base else self.links or []
+        links = self.links or []
+        return read(self, 0, self.base) + links if self.base else links
 
     def unload(self) -> int:
         """Let go of the links that are on disk; return how many of them were in memory."""
@@ -117,8 +118,15 @@ class Block(msgspec.Struct, eq=False, gc=False):
         return freed
 
 
+Read = Callable[[Block, int, int], list[Link]]
+"""Reads links of a block from disk: those from an index to before another."""
+
+Fetch = Callable[[Block, int], Link]
+"""Returns the link of a block that is on disk and not in memory, by its index, to be taken."""
+
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[Link]).decode
+_take_apart = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
+_decode = msgspec.msgpack.Decoder(Link).decode
 _compress = zstandard.ZstdCompressor(level=1, write_checksum=True).compress
 _decompress = zstandard.ZstdDecompressor().decompress
 
@@ -131,24 +139,26 @@ def encode_links(links: list[Link]) -> bytes:
     return len(packed).to_bytes(_LENGTH, "little") + packed
 
 
-def decode_links(data: bytes) -> list[Link]:
-    """Unpack the links of a block, one part or more.
+def decode_links(data: bytes, start: int = 0, stop: int = maxsize) -> list[Link]:
+    """Unpack the links of a block, one part or more: those from the index ``start`` to before ``stop``.
 
     Raises:
         ValueError: they are not what was packed.
     """
     links: list[Link] = []
-    at = 0
-    while at < len(data):
-        start = at + _LENGTH
-        at = start + int.from_bytes(data[at:start], "little")
-        part = data[start:at]
+    at = first = 0
+    while at < len(data) and first < stop:
+        began = at + _LENGTH
+        at = began + int.from_bytes(data[at:began], "little")
+        part = data[began:at]
         try:
             if zstandard.frame_content_size(part) > UNPACKED_MAX:
                 raise ValueError("links that are larger than any")
-            links += _decode(_decompress(part))
+            packed = _take_apart(_decompress(part))
+            links += map(_decode, packed[max(start - first, 0) : stop - first])
         except (zstandard.ZstdError, msgspec.MsgspecError) as error:
             raise ValueError(f"links that cannot be unpacked: {error}") from error
+        first += len(packed)
     return links
 
 

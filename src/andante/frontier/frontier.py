@@ -10,13 +10,17 @@ from typing import NamedTuple
 import msgspec
 
 from andante import url as urls
-from andante.frontier.block import Block, Link
+from andante.frontier.ahead import ReadAhead
+from andante.frontier.block import Block, Link, Read
 from andante.frontier.policy import BreadthFirst, Policy
-from andante.frontier.queue import USUAL, Read
+from andante.frontier.queue import USUAL
 from andante.frontier.queue import grade as grade_of
-from andante.frontier.seen import Seen
+from andante.frontier.seen import WIDTH, Seen
 from andante.frontier.server import Server
 from andante.frontier.servers import ServerQueue
+
+RESIDENT_MAX = 50_000
+"""Links in memory that are on disk too: so many that have not left it since they were found, and so many that were read again to be taken next."""
 
 
 class Task(msgspec.Struct, frozen=True, gc=False):
@@ -76,7 +80,7 @@ class Frontier(ServerQueue):
         read: reads the links of a stored block.
         policy: ranks the servers that are ready, and orders URLs; breadth-first unless given.
         rescores: the scores of URLs that wait may change; it is remembered where each waits, about 300 bytes a URL.
-        resident_max: links kept in memory beyond those of servers being visited.
+        resident_max: links in memory that are on disk too, see `RESIDENT_MAX`.
         patience, set_point, delay, per_server, per_address, pipelined: see `ServerQueue`.
     """
 
@@ -92,7 +96,7 @@ class Frontier(ServerQueue):
         per_address: bool = True,
         pipelined: bool = False,
         rescores: bool = False,
-        resident_max: int = 50_000,
+        resident_max: int = RESIDENT_MAX,
     ) -> None:
         super().__init__(
             policy or BreadthFirst(),
@@ -107,20 +111,31 @@ class Frontier(ServerQueue):
         self.queued = 0
         """URLs that wait."""
         self._read_links = read
+        self._ahead = ReadAhead(read, size_max=resident_max)
         self._resident_max = resident_max
         self._waiting: dict[bytes, _Place] | None = {} if rescores else None
         self._numbers = count(1)
         self._grown: dict[int, tuple[Server, Block]] = {}
         self._touched: dict[int, tuple[Server, Block]] = {}
         self._fingerprints = bytearray()
-        self._resident = 0
+        self._resident = 0  # links in blocks
         self._richer: dict[Server, None] = {}  # in order
-        self._spare: dict[int, tuple[Server, Block]] = {}  # on disk and in memory, by number
+        self._spare: dict[int, Block] = {}  # on disk and in memory, by number
 
     @property
     def known(self) -> int:
         """URLs met."""
         return len(self.seen)
+
+    @property
+    def unstored(self) -> int:
+        """URLs queued since the last commit began: their links are in memory only."""
+        return len(self._fingerprints) // WIDTH
+
+    @property
+    def resident(self) -> int:
+        """Links in memory, of URLs that wait and of others in their blocks."""
+        return self._resident + self._ahead.size
 
     def __repr__(self) -> str:
         return f"<Frontier: {self.known} URLs known, {self.queued} queued on {len(self.servers)} servers>"
@@ -184,11 +199,9 @@ class Frontier(ServerQueue):
         if server.retries and (again := server.take_retry(now)):
             self.queued -= 1
             return Task(server, *again)
-        if taken := server.take(self._read):
+        if taken := server.take(self._ahead.take):
             self.queued -= 1
             task = Task(server, *taken)
-            if task.block.stored:
-                self._spare[task.block.number] = (server, task.block)
             if self._waiting is not None:
                 self._waiting.pop(urls.fingerprint(task.url), None)
             return task
@@ -215,9 +228,7 @@ class Frontier(ServerQueue):
         for server, block in self._touched.values():
             if block.is_done:
                 server.close(block)
-                self._grown.pop(block.number, None)
-                self._spare.pop(block.number, None)
-                self._resident -= block.size - block.base
+                self._release(block)
                 if block.stored:
                     finished.append(block)
             elif block.number not in self._grown:
@@ -232,20 +243,17 @@ class Frontier(ServerQueue):
         return Changes(grown, progressed, finished, fingerprints)
 
     def committed(self, changes: Changes) -> None:
-        """The changes are on disk: let go of what memory need not hold, the newest first."""
+        """The changes are on disk: let go of what memory need not hold.
+
+        The newest goes first, as it is the last to be taken. Servers being visited are no exception: at full speed all are, all the time.
+        """
         for server, block, *_ in changes.grown:
             # Otherwise it has gone meanwhile, with its blocks.
             if self.servers.get(server.key) is server:
-                self._spare[block.number] = (server, block)
-        freed = []
-        for server, block in reversed(self._spare.values()):
-            if self._resident <= self._resident_max:
-                break
-            if not server.visits:
-                self._resident -= block.unload()
-                freed.append(block.number)
-        for number in freed:
-            del self._spare[number]
+                self._spare[block.number] = block
+        while self._spare and self._resident > self._resident_max:
+            _, block = self._spare.popitem()
+            self._resident -= block.unload()
 
     # Inside
 
@@ -279,9 +287,12 @@ class Frontier(ServerQueue):
     def _next_number(self) -> int:
         return next(self._numbers)
 
-    def _read(self, block: Block) -> list[Link]:
-        self._resident += block.base
-        return self._read_links(block)
+    def _release(self, block: Block) -> None:
+        """Nothing of a block waits here any more: memory need not hold its links."""
+        self._grown.pop(block.number, None)
+        self._spare.pop(block.number, None)
+        self._ahead.forget(block.number)
+        self._resident -= block.size - block.base
 
     def _regrade(self, fingerprint: bytes, grade: int) -> None:
         """Let a URL that waits wait under another grade."""

@@ -16,10 +16,7 @@ from typing import Self
 
 import msgspec
 
-from andante.frontier.block import Block, Link
-
-Read = Callable[[Block], list[Link]]
-"""Reads the links of a block from disk."""
+from andante.frontier.block import Block, Fetch, Link, Read
 
 MIXED = 64
 """Most URLs in a block of several grades."""
@@ -85,11 +82,11 @@ class Mixed(Block, eq=False, gc=False):
         waiting = self.waiting_grades
         self.waiting_grades = waiting[:index] + bytes((grade,)) + waiting[index + 1 :]
 
-    def take(self, best: int, read: Read) -> tuple[Block, int, Link]:
+    def take(self, best: int, fetch: Fetch) -> tuple[Block, int, Link]:
         """Take the first URL of a grade."""
         index = self.waiting_grades.index(best)
         self.set(index, 0)
-        return self, index, self.load(read)[index]
+        return self, index, self.link(index, fetch)
 
 
 class Chain(msgspec.Struct, eq=False, gc=False):
@@ -138,13 +135,13 @@ class Chain(msgspec.Struct, eq=False, gc=False):
         self.last = block
         self.is_closed = False
 
-    def take(self, read: Read) -> tuple[Block, int, Link]:
+    def take(self, fetch: Fetch) -> tuple[Block, int, Link]:
         """Take the first URL that waits; there must be one."""
         self.waiting -= 1
         if self.moved_in:
             number, index = next(iter(self.moved_in))
             moved = self.moved_in.pop((number, index))
-            return moved, index, moved.load(read)[index]
+            return moved, index, moved.link(index, fetch)
         while True:
             assert self.first is not None
             block, done = self.first, self.first.done
@@ -157,7 +154,7 @@ class Chain(msgspec.Struct, eq=False, gc=False):
                     self.moved_out.discard((block.number, index))
                     continue
                 # Read only now: a block of which nothing waits may be gone from the disk.
-                return block, index, block.load(read)[index]
+                return block, index, block.link(index, fetch)
             self.first = block.next
             if self.first is None:
                 self.last = None
@@ -315,8 +312,8 @@ class UrlQueue:
 
     # URLs go
 
-    def take(self, read: Read) -> tuple[Block, int, Link] | None:
-        """Take the best URL that was never tried; None when there is none. ``read`` reads a block from disk."""
+    def take(self, fetch: Fetch) -> tuple[Block, int, Link] | None:
+        """Take the best URL that was never tried; None when there is none. ``fetch`` returns a link that is on disk."""
         while (chain := self._chains) is not None and chain.is_over:
             self._chains = chain.next
         while chain is not None and not chain.waiting:
@@ -326,11 +323,11 @@ class UrlQueue:
             self._mixed = None
         if self._mixed and best and (chain is None or best >= chain.grade):
             self.queued -= 1
-            return self._mixed.take(best, read)
+            return self._mixed.take(best, fetch)
         if chain is None:
             return None
         self.queued -= 1
-        return chain.take(read)
+        return chain.take(fetch)
 
     def take_retry(self, now: float) -> tuple[Block, int, Link, int] | None:
         """Take a URL that is due to be tried again, with the attempts made."""

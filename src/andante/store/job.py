@@ -177,16 +177,16 @@ class Job:
             if ended.state == "redirected"
         )
 
-    def load(self, block: Block) -> list[Link]:
-        """Read the links of a stored block.
+    def load(self, block: Block, start: int, stop: int) -> list[Link]:
+        """Read links of a stored block: those from the index ``start`` to before ``stop``.
 
         Raises:
             JobError: the journal is damaged.
         """
         with self._journal.reading("links"):
-            links = decode_links(self._journal.links(block.number))
-            if len(links) < block.base:
-                raise ValueError(f"block {block.number} has {len(links)} of {block.base}")
+            links = decode_links(self._journal.links(block.number), start, stop)
+            if len(links) < stop - start:
+                raise ValueError(f"block {block.number} lacks links before {stop}")
             return links
 
     def outbox(self) -> list[tuple[int, bytes]]:
