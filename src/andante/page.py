@@ -49,9 +49,18 @@ class Page(msgspec.Struct, kw_only=True):
     links: list[str] = msgspec.field(default_factory=list)
     """Canonical URLs the page links to, in document order, each once, in scope or not."""
 
-    def header(self, name: bytes) -> bytes:
-        """Return the first value of header field ``name`` (lower case), or ``b""``."""
-        return next((value for key, value in self.headers if key.lower() == name), b"")
+    def header(self, name: str | bytes) -> bytes:
+        """Return the first value of a header field, as received, or ``b""``.
+
+        Args:
+            name: in upper or lower case.
+        """
+        wanted = (name.encode("latin-1", "replace") if isinstance(name, str) else name).lower()
+        size = len(wanted)  # tells most names apart, at less cost
+        for key, value in self.headers:
+            if len(key) == size and key.lower() == wanted:
+                return value
+        return b""
 
     @property
     def content_type(self) -> str:
