@@ -166,7 +166,7 @@ class Ends:
         state, link = self._state, task.link
         state.job.write(page, redirect=True)
         target = urls.canonical(
-            location.decode("utf-8", "replace"), task.url, length_max=self._settings.max_url_length
+            urls.from_header(location), task.url, length_max=self._settings.max_url_length
         )
         if target is None:
             self._fail(task, "bad-redirect", location.decode("latin-1")[:200])
