@@ -70,6 +70,10 @@ def test_what_is_wrong_is_said_in_one_line(written, message):
         ({"resolve": ("host",)}, "resolve: 'host' is not of the form HOST:PORT:ADDR"),
         ({"user_agent": "a\nb"}, "user_agent: it must be one line"),
         ({"ca_file": Path("/nowhere")}, "ca_file: /nowhere is not a file"),
+        ({"ca_file": Path("x" * 300)}, f"ca_file: {'x' * 300}: File name too long"),
+        ({"ca_file": Path("a\0b")}, "ca_file: "),
+        ({"header": ("X: \u2603",)}, "header: 'X: \u2603' has '\u2603', which no header can carry"),
+        ({"user_agent": "\u0436"}, "user_agent: '\u0436' has '\u0436', which no header can carry"),
         ({"lease": 3.0}, "lease: it must be 4 times the heartbeat, or more"),
         ({"heartbeat": 3.0}, "lease: it must be 4 times the heartbeat, or more"),
     ],
@@ -79,6 +83,10 @@ def test_values_out_of_range(values, message):
         Settings(**values)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_headers_in_latin_1_are_fine():
+    assert Settings(header=("X: \xe9\xff",), user_agent="caf\xe9/1").header == ("X: \xe9\xff",)
 
 
 def test_a_file_has_seeds_and_settings(tmp_path):
