@@ -74,6 +74,7 @@ def test_what_is_wrong_is_said_in_one_line(written, message):
         ({"ca_file": Path("a\0b")}, "ca_file: "),
         ({"header": ("X: \u2603",)}, "header: 'X: \u2603' has '\u2603', which no header can carry"),
         ({"user_agent": "\u0436"}, "user_agent: '\u0436' has '\u0436', which no header can carry"),
+        ({"body_memory": -1}, "body_memory: -1 is below 0"),
         ({"lease": 3.0}, "lease: it must be 4 times the heartbeat, or more"),
         ({"heartbeat": 3.0}, "lease: it must be 4 times the heartbeat, or more"),
     ],

@@ -289,6 +289,12 @@ class Settings:
         unit=units.size,
         group="Limits",
     )
+    body_memory: int = _setting(
+        "Most memory for bodies that are being received or wait to be read; those beyond it go into files of the job",
+        default=256 * 2**20,
+        unit=units.size,
+        group="Limits",
+    )
     max_links: int = _setting(
         "Most links taken from one page; those after are ignored", default=10_000, group="Limits"
     )
@@ -398,6 +404,7 @@ _LEAST: dict[str, float] = {
     "max_header": 256,
     "max_body": 0,
     "max_decoded": 0,
+    "body_memory": 0,
     "recent": 0,
     "max_report": 1,
     "max_unheard": 1,
