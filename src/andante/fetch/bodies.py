@@ -27,7 +27,7 @@ STEP = 64 * 1024
 """Bytes of a response after which its body is counted, and looked at again."""
 
 _MAPPED = 2**19
-"""Bytes from which a body has memory of its own, that goes back to the system with it."""
+"""Bytes from which a body has memory of its own, that goes back to the system with it, once a fourth of all is in use."""
 
 _ANONYMOUS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 _TOO_MANY = (errno.EMFILE, errno.ENFILE)
@@ -125,11 +125,11 @@ class Body:
 
     def _keep(self, block: bytes) -> None:
         """Keep a block in memory."""
-        if self._map is None and self._size + len(block) < _MAPPED:
+        end = self._size + len(block)
+        if self._map is None and (end < _MAPPED or self._memory.held < self._memory.limit // 4):
             self._blocks.append(block)
             return
-        # Not in blocks up to the end: to join them takes as much again, and what blocks leave behind is not given back.
-        end = self._size + len(block)
+        # Blocks cost less, but to join them takes as much again, and what they leave behind is not soon given back.
         if self._map is None:
             self._map = mmap.mmap(-1, 2 * end, flags=_ANONYMOUS)
             self._map.write(b"".join(self._blocks))
