@@ -31,6 +31,7 @@ _MEMBERS_MAX = 100
 _UNSUPPORTED = frozenset({b"compress", b"x-compress", b"exi", b"pack200-gzip", b"dcb", b"dcz"})
 _ZSTD_WINDOW_MAX = 8 * 2**20  # RFC 9659
 _ZSTD_STEP = 2**17
+_INFLATE_STEP = 2**16
 _SNIFFED = 1024
 """Bytes of a body in which an HTML page has begun."""
 
@@ -97,26 +98,36 @@ def _undo(name: bytes, body: Payload, *, limit: int, cut: bool) -> Payload | Fai
 
 
 def _gunzip(data: Payload, limit: int) -> Iterator[bytes]:
+    at = 0
     for _ in range(_MEMBERS_MAX):
-        member, data = _inflate_stream(data, 31, limit)
+        member, at = _inflate_stream(data, at, 31, limit)
         yield member
-        if data[:2] != b"\x1f\x8b":
+        if data[at : at + 2] != b"\x1f\x8b":
             return
     raise _DamagedError(f"more than {_MEMBERS_MAX} members")
 
 
 def _inflate(data: Payload, limit: int) -> Iterator[bytes]:
     has_header = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
-    yield _inflate_stream(data, 15 if has_header else -15, limit)[0]
+    yield _inflate_stream(data, 0, 15 if has_header else -15, limit)[0]
 
 
-def _inflate_stream(data: Payload, wbits: int, limit: int) -> tuple[bytes, bytes]:
-    """Return the output of one stream, and what follows it."""
+def _inflate_stream(data: Payload, at: int, wbits: int, limit: int) -> tuple[bytes, int]:
+    """Return the output of the stream at ``at``, at most ``limit`` bytes of it, and where it ends.
+
+    It is read in steps, as what follows a stream is copied when it ends: with many streams that would be quadratic.
+    """
     stream = isal_zlib.decompressobj(wbits)
+    pieces = []
     try:
-        return stream.decompress(data, limit), stream.unused_data
+        while at < len(data) and limit > 0 and not stream.eof:
+            piece = stream.decompress(data[at : at + _INFLATE_STEP], limit)
+            at = min(at + _INFLATE_STEP, len(data))
+            limit -= len(piece)
+            pieces.append(piece)
     except isal_zlib.IsalError as error:  # type: ignore[misc]  # the stub takes it for an instance
         raise _DamagedError(str(error)) from error
+    return b"".join(pieces), at - len(stream.unused_data)
 
 
 def _unbrotli(data: Payload, limit: int) -> Iterator[bytes]:
