@@ -8,6 +8,7 @@ from andante.fetch import Connection, Failure, Limits, Response
 from andante.fetch.bodies import BodyMemory
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+OK_HEAD = b"HTTP/1.1 200 OK\r\n"
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 
