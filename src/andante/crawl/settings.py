@@ -9,7 +9,7 @@ import difflib
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
 from andante import units
-from andante.crawl.values import typed
+from andante.crawl.values import file_problem, header_problem, typed
 from andante.store.formats import SUFFIXES
 
 
@@ -450,30 +450,14 @@ def _check(settings: Settings) -> None:
     _check_outputs(settings.output)
     if not settings.user_agent.strip() or re.search(r"[\r\n\0]", settings.user_agent):
         raise SettingsError("user_agent: it must be one line, and not empty")
-    _check_encodable("user_agent", [settings.user_agent])
-    _check_encodable("header", settings.header)
-    if settings.ca_file:
-        _check_file("ca_file", settings.ca_file)
-
-
-def _check_encodable(name: str, texts: Iterable[str]) -> None:
-    """See that headers can carry texts."""
-    for text in texts:
-        strange = next((character for character in text if ord(character) > 0xFF), None)
-        if strange is not None:
-            raise SettingsError(
-                f"{name}: {text!r} has {strange!r}, which no header can carry: it takes Latin-1, up to U+00FF"
-            )
-
-
-def _check_file(name: str, path: Path) -> None:
-    try:
-        if path.is_file():
-            return
-    except (OSError, ValueError) as error:  # too long a name, or a NUL in it
-        message = f"{name}: {path}: {getattr(error, 'strerror', None) or error}"
-        raise SettingsError(message) from None
-    raise SettingsError(f"{name}: {path} is not a file")
+    problems = {
+        "user_agent": header_problem(settings.user_agent),
+        "header": next(filter(None, map(header_problem, settings.header)), ""),
+        "ca_file": file_problem(settings.ca_file) if settings.ca_file else "",
+    }
+    for name, problem in problems.items():
+        if problem:
+            raise SettingsError(f"{name}: {problem}")
 
 
 def _check_together(settings: Settings) -> None:

@@ -492,10 +492,9 @@ class Connection(asyncio.Protocol):
             self._timer = None
         while self._exchanges:
             future = self._exchanges.popleft().future
-            if future.done():
-                pass
-            elif isinstance(failure, OSError):
-                future.set_exception(failure)
-            else:
-                future.set_result(failure)
+            if not future.done():
+                if isinstance(failure, OSError):
+                    future.set_exception(failure)
+                else:
+                    future.set_result(failure)
             failure = Failure(Outcome.STALE, "the exchange before failed")
