@@ -308,3 +308,18 @@ def test_plain_relative_paths_are_joined_as_the_standard_says(href, path, query)
     assert urls.LinkResolver(decode).resolve(base, [href.encode()], "utf-8") == (
         [expected] if expected else []
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "url"),
+    [
+        (b"/caf\xe9?q=\xff#\xe9", "http://a/caf%E9?q=%FF"),  # bytes as they are, whatever they mean
+        ("/café?q=é".encode(), "http://a/caf%C3%A9?q=%C3%A9"),
+        (b"/%e9%E9\xe9", "http://a/%e9%E9%E9"),  # what is encoded stays so
+        ("//bücher.example/".encode(), "http://xn--bcher-kva.example/"),
+        (b"//b\xfccher.example/", None),  # a host has to be UTF-8
+        (b"/a b", "http://a/a%20b"),
+    ],
+)
+def test_urls_of_header_fields_are_read_as_browsers_do(value, url):
+    assert urls.canonical(urls.from_header(value), "http://a/x") == url

@@ -22,7 +22,17 @@ from andante import units
 from andante.cli import parser
 from andante.cli.flags import default_text
 from andante.crawl import api, ends, engine, redirects, robots, settings, state, throttle
-from andante.fetch import client, coding, connection, cookies, dns, outcome, set_cookie
+from andante.fetch import (
+    bodies,
+    client,
+    coding,
+    connection,
+    cookies,
+    dns,
+    lenient,
+    outcome,
+    set_cookie,
+)
 from andante.fetch import robots as robots_txt
 from andante.flow import REASONS, Again, Sample, verdict
 from andante.frontier import frontier
@@ -138,11 +148,17 @@ FIXED = [
     ("a `Set-Cookie` field; a larger one is ignored", units.format_binary(set_cookie.LINE_MAX)),
     ("time after which any cookie ends", f"{set_cookie.AGE_MAX // 86_400} days"),
     ("addresses of a host that are tried for one connection", client._ADDRESSES_MAX),
+    ("addresses of a host that are kept", dns.ADDRESSES_MAX),
     ("names in the DNS cache", f"{dns.CACHE_SIZE:,}"),
     (
-        "chunk framing and trailers of a response, beyond the bytes that its body would take in chunks of one byte",
+        "chunk framing and trailers of a response in a row, beyond `max_header` and the bytes that the body with them would take in chunks of one byte",
         units.format_binary(connection._FRAMING_MAX),
     ),
+    (
+        "what comes of a response before it is no more read again as browsers do",
+        units.format_binary(bodies.STEP),
+    ),
+    ("a line between odd chunks, its extensions included", units.format_binary(lenient._LINE_MAX)),
     (
         "a page that is read as a tree; larger ones are read as [tokens](../explanation/links.md#bounds)",
         units.format_binary(tree.MAX_TREE_BYTES),

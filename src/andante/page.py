@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
+
 import msgspec
 
 Header = tuple[bytes, bytes]
+
+Payload = bytes | mmap.mmap
+"""A body as transferred: a map of a file where there was no memory for it."""
 
 
 class Page(msgspec.Struct, kw_only=True):
@@ -26,9 +31,10 @@ class Page(msgspec.Struct, kw_only=True):
     request: bytes
     """The request as sent: request line and header fields, with the empty line."""
     payload: bytes
-    """The body as transferred: content coding still on, transfer coding (chunked) taken off."""
+    """The body as transferred: content coding still on, transfer coding (chunked) taken off. While the crawl itself has the
+    page, a map of a file may stand for one that there was no memory for; who is given the page has bytes."""
     body: bytes
-    """The body without its content coding; the same object as ``payload`` where there was none."""
+    """The body without its content coding; mostly the same object as ``payload`` where there was none."""
     fetched_at: float
     """When the request was sent: seconds since 1970-01-01 UTC."""
     elapsed: float
@@ -49,9 +55,18 @@ class Page(msgspec.Struct, kw_only=True):
     links: list[str] = msgspec.field(default_factory=list)
     """Canonical URLs the page links to, in document order, each once, in scope or not."""
 
-    def header(self, name: bytes) -> bytes:
-        """Return the first value of header field ``name`` (lower case), or ``b""``."""
-        return next((value for key, value in self.headers if key.lower() == name), b"")
+    def header(self, name: str | bytes) -> bytes:
+        """Return the first value of a header field, as received, or ``b""``.
+
+        Args:
+            name: in upper or lower case.
+        """
+        wanted = (name.encode("latin-1", "replace") if isinstance(name, str) else name).lower()
+        size = len(wanted)  # tells most names apart, at less cost
+        for key, value in self.headers:
+            if len(key) == size and key.lower() == wanted:
+                return value
+        return b""
 
     @property
     def content_type(self) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, quote_from_bytes
 
 import ada_url
 import xxhash
@@ -59,6 +59,17 @@ def canonical(
         return None
     return url
 
+
+def from_header(value: bytes) -> str:
+    """Return the URL, absolute or not, that a header field such as Location has.
+
+    Bytes beyond ASCII are percent-encoded one by one, as browsers do: the server gets back the bytes that it wrote, in whatever
+    encoding they are.
+    """
+    return quote_from_bytes(value, _ASCII)
+
+
+_ASCII = bytes(range(0x80))
 
 _AS_UTF_8 = frozenset({"utf-8", "utf-16-be", "utf-16-le"})
 """Codecs of documents whose queries are UTF-8 ("get an output encoding" of the Encoding Standard)."""

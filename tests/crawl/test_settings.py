@@ -78,6 +78,11 @@ def test_what_is_wrong_is_said_in_one_line(written, message):
             {"public_only": True, "allow_private": True},
             "public_only: it does not go with allow_private; leave one of them out",
         ),
+        ({"ca_file": Path("x" * 300)}, f"ca_file: {'x' * 300}: File name too long"),
+        ({"ca_file": Path("a\0b")}, "ca_file: "),
+        ({"header": ("X: \u2603",)}, "header: 'X: \u2603' has '\u2603', which no header can carry"),
+        ({"user_agent": "\u0436"}, "user_agent: '\u0436' has '\u0436', which no header can carry"),
+        ({"body_memory": -1}, "body_memory: -1 is below 0"),
         ({"lease": 3.0}, "lease: it must be 4 times the heartbeat, or more"),
         ({"heartbeat": 3.0}, "lease: it must be 4 times the heartbeat, or more"),
     ],
@@ -87,6 +92,10 @@ def test_values_out_of_range(values, message):
         Settings(**values)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_headers_in_latin_1_are_fine():
+    assert Settings(header=("X: \xe9\xff",), user_agent="caf\xe9/1").header == ("X: \xe9\xff",)
 
 
 def test_a_file_has_seeds_and_settings(tmp_path):

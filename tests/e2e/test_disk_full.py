@@ -1,5 +1,6 @@
 """The disk is full: the crawl stops with a clear line, and goes on after space is made."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -7,6 +8,10 @@ import sys
 from collections import Counter
 
 import pytest
+import uvloop
+
+from support.command import run
+from support.slow import slow_hosts
 
 # RLIMIT_FSIZE stands for a disk that is full: it needs no rights, and no file can grow beyond it.
 LIMITED = """
@@ -70,3 +75,19 @@ def test_it_stops_clearly_and_goes_on_later(sites, andante, tmp_path, output, li
         pages = Counter(json.loads(line)["final_url"] for line in lines)
     assert len(pages) > 1_100
     assert set(pages.values()) == {1}
+
+
+def test_a_disk_that_cannot_take_a_large_body_stops_the_crawl_and_loses_no_page(tmp_path):
+    async def main():
+        async with slow_hosts(1, size=2**20, seconds=0.1) as [host]:
+            arguments = [*command(host.url, "pages.jsonl"), "--body-memory", "100kB"]
+            done = await asyncio.to_thread(limited, 500_000, arguments, tmp_path)
+            assert done.returncode == 1, done.stderr
+            first, second = done.stderr.splitlines()
+            assert "File too large" in first
+            assert second.startswith("andante: what was committed is safe")
+            assert (await asyncio.to_thread(run, *arguments, cwd=tmp_path)).status == 0
+
+    uvloop.run(main())
+    [line] = (tmp_path / "pages.jsonl").read_text().splitlines()
+    assert (json.loads(line)["bytes"], json.loads(line)["truncated"]) == (2**20, "")

@@ -10,6 +10,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isal import isal_zlib
 
 from andante.fetch import Failure, Outcome, content_encoding, decode
 
@@ -157,3 +158,30 @@ def test_content_encoding_is_read_from_all_its_fields():
     assert content_encoding([(b"Content-Type", b"text/html")]) == b""
     fields = [(b"content-encoding", b"gzip"), (b"X", b"y"), (b"Content-Encoding", b"br")]
     assert content_encoding(fields) == b"gzip,br"
+
+
+def test_many_members_before_a_long_one_are_not_copied_with_it_each_time(monkeypatch):
+    class Counting:
+        """A real decompressor; what it leaves over is what it has copied."""
+
+        def __init__(self, wbits):
+            self._stream = real(wbits)
+
+        def decompress(self, data, limit):
+            return self._stream.decompress(data, limit)
+
+        @property
+        def eof(self):
+            return self._stream.eof
+
+        @property
+        def unused_data(self):
+            copied.append(len(self._stream.unused_data))
+            return self._stream.unused_data
+
+    copied, real = [], isal_zlib.decompressobj
+    monkeypatch.setattr(isal_zlib, "decompressobj", Counting)
+    long = random.Random(1).randbytes(2**21)
+    body = gzip.compress(b"x") * 99 + gzip.compress(long, 0)
+    assert decode(body, b"gzip", limit=2**22) == b"x" * 99 + long
+    assert sum(copied) < 100 * 2**16

@@ -7,7 +7,7 @@ import pytest
 import uvloop
 
 from andante.fetch import Failure, Outcome, dns
-from andante.fetch.dns import Resolver, parse_override
+from andante.fetch.dns import ADDRESSES_MAX, Resolver, parse_override
 from support.nameserver import NXDOMAIN, SERVFAIL, nameserver
 
 ZONE = {
@@ -15,6 +15,7 @@ ZONE = {
     "six.example": (0, ["2001:db8::1"]),
     "both.example": (300, ["192.0.2.1", "192.0.2.2", "2001:db8::1"]),
     "long.example": (10**6, ["192.0.2.1"]),
+    "many.example": (300, [f"192.0.2.{number}" for number in range(50)]),
     "empty.example": (300, []),
     "broken.example": SERVFAIL,
     "denied.example": NXDOMAIN,
@@ -69,6 +70,11 @@ def test_names_and_literals(host, addresses):
 def test_all_addresses_of_both_families_are_given_once():
     found = resolve("both.example")
     assert sorted(found) == ["192.0.2.1", "192.0.2.2", "2001:db8::1"]
+
+
+def test_no_more_addresses_are_kept_than_are_of_use():
+    found = resolve("many.example")
+    assert len(set(found)) == len(found) == ADDRESSES_MAX
 
 
 @pytest.mark.parametrize(

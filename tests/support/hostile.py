@@ -255,7 +255,7 @@ async def two_lengths(w: Writer) -> None:
 
 @behaviour
 async def header_without_colon(w: Writer) -> None:
-    w.write(b"HTTP/1.1 200 OK\r\nContent-Length\r\n\r\n<p>ab")
+    w.write(b"HTTP/1.1 200 OK\r\nContent-Type\r\nContent-Length: 5\r\n\r\n<p>ab")
 
 
 @behaviour

@@ -23,7 +23,7 @@ from andante.crawl.engine import Engine
 from andante.crawl.settings import Settings, SettingsError, from_strings
 from andante.crawl.start import Choice, choose, engine, limits, open_job
 from andante.crawl.state import State
-from andante.fetch import Client
+from andante.fetch import BodyMemory, Client
 from andante.observe import Event, Stats
 from andante.observe.progress import Progress
 from andante.page import Page
@@ -127,11 +127,11 @@ class Crawl:
             OSError: the disk is full or failing; what was committed stands.
         """
         async with contextlib.AsyncExitStack() as stack:
-            client = _client(self.settings)
+            directory = self.settings.job or _temporary(stack)
+            client = _client(self.settings, directory)
             choice = choose(
                 self.settings, wall=time.time(), problem=self._warn, clock=time.perf_counter
             )
-            directory = self.settings.job or _temporary(stack)
             job = open_job(self.settings, directory)
             stack.callback(job.close)
             seeds = list(dict.fromkeys([*job.seeds, *self._seeds]))
@@ -282,7 +282,7 @@ def _temporary(stack: contextlib.AsyncExitStack) -> Path:
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="andante-"))) / "job"
 
 
-def _client(settings: Settings) -> Client:
+def _client(settings: Settings, directory: Path) -> Client:
     try:
         return Client(
             limits(settings),
@@ -290,6 +290,7 @@ def _client(settings: Settings) -> Client:
             public_only=settings.public_only,
             resolve=settings.resolve,
             ca_file=settings.ca_file,
+            memory=BodyMemory(settings.body_memory, directory),
         )
     except (ValueError, OSError) as error:
         raise SettingsError(f"cannot connect with these settings: {error}") from None

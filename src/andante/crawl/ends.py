@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from typing import cast
 
 from andante import url as urls
 from andante.crawl.reader import Reader
@@ -79,6 +80,8 @@ class Ends:
             self._give_up_in_time(task.server, "given-up", str(response.status))
         if self._tries_again(task, found, str(response.status)):
             return None
+        # A map of a file goes for bytes with all that writes it; who is delivered the page gets true ones.
+        payload = cast("bytes", response.payload)
         page = Page(
             url=task.link.asked or task.url,
             final_url=task.url,
@@ -86,8 +89,8 @@ class Ends:
             reason=response.reason,
             headers=response.headers,
             request=request,
-            payload=response.payload,
-            body=response.payload,
+            payload=payload,
+            body=payload,
             fetched_at=state.wall() - response.total,
             elapsed=response.total,
             address=address,
@@ -166,7 +169,7 @@ class Ends:
         state, link = self._state, task.link
         state.job.write(page, redirect=True)
         target = urls.canonical(
-            location.decode("utf-8", "replace"), task.url, length_max=self._settings.max_url_length
+            urls.from_header(location), task.url, length_max=self._settings.max_url_length
         )
         if target is None:
             self._fail(task, "bad-redirect", location.decode("latin-1")[:200])

@@ -7,6 +7,7 @@ ended, links came, a commit made room, a time has come) asks for another dispatc
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,7 @@ class Engine:
         self.state = state
         self.peer = peer
         state.wake = self._dispatch_soon
+        state.flush = self._flush
         self._throttle = Throttle(state)
         self._visitor = Visitor(state, self._throttle)
         state.forget = self._visitor.forget
@@ -58,6 +60,8 @@ class Engine:
         self._samples: list[Sample] = []
         self._failure: BaseException | None = None
         self._done = asyncio.Event()
+        self._commit_due = asyncio.Event()
+        self._committed = asyncio.Event()  # set for a moment by each commit
         self._loop = asyncio.get_running_loop()
         self._started = state.now()
         self._seconds_before = state.stats.seconds
@@ -95,6 +99,7 @@ class Engine:
             await self._done.wait()
         finally:
             self._done.set()
+            self._commit_due.set()  # ends the task that commits
             for timer in timers:
                 timer.cancel()
             for task in tasks:
@@ -252,14 +257,20 @@ class Engine:
 
     async def _commit_regularly(self) -> None:
         while not self._done.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._commit_due.wait(), self.state.settings.commit_interval)
+            if self._done.is_set():
+                return
+            self._commit_due.clear()
             try:
-                await asyncio.wait_for(self._done.wait(), self.state.settings.commit_interval)
-            except TimeoutError:
-                try:
-                    await self._commit()
-                except OSError as error:
-                    self._fail(error)
-                self._dispatch_soon()
+                await self._commit()
+            except OSError as error:
+                self._fail(error)
+            self._dispatch_soon()
+
+    async def _flush(self) -> None:
+        self._commit_due.set()
+        await self._committed.wait()
 
     async def _commit(self) -> None:
         state, peer = self.state, self.peer
@@ -273,6 +284,8 @@ class Engine:
             seeds=state.seeds,
             settings=decisive(state.settings),
         )
+        self._committed.set()
+        self._committed.clear()
         if peer is not None:
             peer.after_commit()
 

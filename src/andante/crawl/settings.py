@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
 from andante import units
-from andante.crawl.values import typed
+from andante.crawl.values import file_problem, header_problem, typed
 from andante.errors import AndanteError
 from andante.extras import how_to_install
 from andante.store.formats import SUFFIXES
@@ -301,6 +301,12 @@ class Settings:
         unit=units.size,
         group="Limits",
     )
+    body_memory: int = _setting(
+        "Most memory for bodies that are being received or wait to be read; those beyond it go into files of the job",
+        default=256 * 2**20,
+        unit=units.size,
+        group="Limits",
+    )
     max_links: int = _setting(
         "Most links taken from one page; those after are ignored", default=10_000, group="Limits"
     )
@@ -410,6 +416,7 @@ _LEAST: dict[str, float] = {
     "max_header": 256,
     "max_body": 0,
     "max_decoded": 0,
+    "body_memory": 0,
     "recent": 0,
     "max_report": 1,
     "max_unheard": 1,
@@ -455,8 +462,14 @@ def _check(settings: Settings) -> None:
     _check_outputs(settings.output)
     if not settings.user_agent.strip() or re.search(r"[\r\n\0]", settings.user_agent):
         raise SettingsError("user_agent: it must be one line, and not empty")
-    if settings.ca_file and not settings.ca_file.is_file():
-        raise SettingsError(f"ca_file: {settings.ca_file} is not a file")
+    problems = {
+        "user_agent": header_problem(settings.user_agent),
+        "header": next(filter(None, map(header_problem, settings.header)), ""),
+        "ca_file": file_problem(settings.ca_file) if settings.ca_file else "",
+    }
+    for name, problem in problems.items():
+        if problem:
+            raise SettingsError(f"{name}: {problem}")
 
 
 def _check_together(settings: Settings) -> None:

@@ -91,6 +91,8 @@ class State:
         """Why the crawl is being stopped; empty while it is not."""
         self.wake: Callable[[], None] = lambda: None
         """Asks the engine to look again which servers may be visited."""
+        self.flush: Callable[[], Awaitable[None]] = _flush_nothing
+        """Asks the engine for a commit, and waits for it."""
         self.max_pages = settings.max_pages
         """Pages with status 2xx that this crawler may have fetched, now; None: no bound."""
         self.is_full = False
@@ -147,6 +149,11 @@ class State:
             and self.may_send()
         )
 
+    async def room_for_output(self) -> None:
+        """Wait until less than `Settings.max_buffer` waits for the disk."""
+        while self.job.pending >= self.settings.max_buffer:
+            await self.flush()
+
     def may_go(self, server: Server) -> bool:
         """Tell whether a request may go to the server this moment."""
         now = self.now()
@@ -176,3 +183,7 @@ class State:
             self._warn(
                 f"a seed has moved to {server}, to which the secret headers do not go: if they are meant for it, give it as a seed"
             )
+
+
+async def _flush_nothing() -> None:
+    """There is no engine that commits."""

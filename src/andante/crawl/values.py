@@ -34,6 +34,22 @@ def typed(value: object, hint: Any, unit: Callable[[str], Any] | None) -> Any:
     return _CONVERTERS[hint](value)
 
 
+def header_problem(text: str) -> str:
+    """Say why a header cannot carry a text, or nothing."""
+    strange = next((character for character in text if ord(character) > 0xFF), None)
+    if strange is None:
+        return ""
+    return f"{text!r} has {strange!r}, which no header can carry: it takes Latin-1, up to U+00FF"
+
+
+def file_problem(path: Path) -> str:
+    """Say why a path is not that of a file, or nothing."""
+    try:
+        return "" if path.is_file() else f"{path} is not a file"
+    except (OSError, ValueError) as error:  # too long a name, or a NUL in it
+        return f"{path}: {getattr(error, 'strerror', None) or error}"
+
+
 def _either(value: object, first: Any, second: Any, *, unit: Callable[[str], Any] | None) -> Any:
     """Return a value of the first type, or one of the few that the second has (None, or a word)."""
     words = get_args(second) or (None,)

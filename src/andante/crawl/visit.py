@@ -17,6 +17,9 @@ from andante.frontier import Measured, Server, Task
 _PARKED_MAX = 256
 """Connections that are kept open while their servers must wait, or as many as may be at work, if that is more."""
 
+_LARGE = 64 * 1024
+"""Bytes of a body that wait for room in the output; shorter ones are soon read, and few go on while there is none."""
+
 
 class Visitor:
     """Makes visits. Between those to a server its connection is parked."""
@@ -165,6 +168,8 @@ class Visitor:
         measured.asked += 1
         try:
             result = await connection.exchange(request)
+            if isinstance(result, Response) and len(result.payload) >= _LARGE:
+                await state.room_for_output()
         except asyncio.CancelledError:
             state.put_back(task)
             raise
@@ -182,6 +187,7 @@ class Visitor:
             measured.seconds += result.total
             page = self._ends.response(task, request, result, connection.address, found=found)
             if page is not None and state.deliver is not None:
+                page.payload = bytes(page.payload)  # copies a map only
                 await state.deliver(page)
 
     async def _do_errands(self, server: Server, connection: Connection) -> None:

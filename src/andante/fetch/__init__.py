@@ -4,6 +4,7 @@
 `Connector` can stand in for the network.
 """
 
+from andante.fetch.bodies import BodyMemory
 from andante.fetch.client import Client
 from andante.fetch.coding import content_encoding, decode
 from andante.fetch.connection import Connection
@@ -15,6 +16,7 @@ from andante.fetch.request import RequestTemplate
 from andante.fetch.robots import Robots, RobotsReading
 
 __all__ = [
+    "BodyMemory",
     "Client",
     "Connection",
     "Connector",

@@ -11,6 +11,7 @@ from itertools import zip_longest
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from andante.fetch.bodies import BodyMemory
 from andante.fetch.connection import Connection
 from andante.fetch.dns import Answer, Resolver
 from andante.fetch.guard import AddressGuard
@@ -42,6 +43,7 @@ class Client:
         ca_file: certificates (PEM) to trust besides the system's.
         resolver: another resolver than the one that ``resolve`` makes.
         clock: gives the time in seconds that connections are measured by.
+        memory: for the bodies of all connections.
 
     Raises:
         ValueError: a ``resolve`` rule is not of its form.
@@ -58,10 +60,12 @@ class Client:
         ca_file: Path | None = None,
         resolver: Resolver | None = None,
         clock: Callable[[], float] = monotonic,
+        memory: BodyMemory | None = None,
     ) -> None:
         self._limits = limits or Limits()
         self._clock = clock
         self._guard = AddressGuard(allow_private=allow_private, public_only=public_only)
+        self._memory = memory or BodyMemory()
         self._resolver = resolver or Resolver(overrides=resolve, clock=clock)
         self._ca_file = ca_file
         if ca_file is not None:
@@ -129,7 +133,7 @@ class Client:
         loop = asyncio.get_running_loop()
 
         def connection() -> Connection:
-            return Connection(self._limits, self._clock)
+            return Connection(self._limits, self._clock, self._memory)
 
         if not tls:
             return (await loop.create_connection(connection, sock=raw))[1]

@@ -24,13 +24,16 @@ from andante.fetch.outcome import Failure, Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from andante.page import Header
+    from andante.page import Header, Payload
 
 _CODINGS_MAX = 3
 _MEMBERS_MAX = 100
 _UNSUPPORTED = frozenset({b"compress", b"x-compress", b"exi", b"pack200-gzip", b"dcb", b"dcz"})
 _ZSTD_WINDOW_MAX = 8 * 2**20  # RFC 9659
 _ZSTD_STEP = 2**17
+_INFLATE_STEP = 2**16
+_SNIFFED = 1024
+"""Bytes of a body in which an HTML page has begun."""
 
 
 class _DamagedError(Exception):
@@ -45,7 +48,7 @@ def content_encoding(headers: Iterable[Header]) -> bytes:
     return b",".join(values)
 
 
-def decode(payload: bytes, encoding: bytes, *, limit: int, cut: bool = False) -> bytes | Failure:
+def decode(payload: Payload, encoding: bytes, *, limit: int, cut: bool = False) -> bytes | Failure:
     """Return a body without its content codings, or ``decoded-too-large`` or ``bad-encoding``.
 
     Args:
@@ -55,19 +58,19 @@ def decode(payload: bytes, encoding: bytes, *, limit: int, cut: bool = False) ->
         cut: return the first ``limit`` bytes of a larger result, in place of a failure.
     """
     if not encoding or not payload:
-        return payload
+        return bytes(payload)  # which copies a map only
     names = [name for item in encoding.split(b",") if (name := item.strip().lower())]
     if len(names) > _CODINGS_MAX:
         return Failure(Outcome.BAD_ENCODING, f"{len(names)} codings")
-    body: bytes | Failure = payload
+    body: Payload | Failure = payload
     for name in reversed(names):
         if isinstance(body, Failure) or not body:
             break
         body = _undo(name, body, limit=limit, cut=cut)
-    return body
+    return body if isinstance(body, Failure) else bytes(body)
 
 
-def _undo(name: bytes, body: bytes, *, limit: int, cut: bool) -> bytes | Failure:
+def _undo(name: bytes, body: Payload, *, limit: int, cut: bool) -> Payload | Failure:
     if name in _UNSUPPORTED:
         return Failure(Outcome.BAD_ENCODING, f"{name.decode()} is not supported")
     decoder = _DECODERS.get(name)
@@ -82,7 +85,7 @@ def _undo(name: bytes, body: bytes, *, limit: int, cut: bool) -> bytes | Failure
             if room < 0:
                 break
     except _DamagedError as error:
-        if body.lstrip()[:1] == b"<":
+        if body[:_SNIFFED].lstrip()[:1] == b"<":
             return body
         return Failure(Outcome.BAD_ENCODING, f"{name.decode()}: {error}")
     if room < 0 and not cut:
@@ -94,30 +97,40 @@ def _undo(name: bytes, body: bytes, *, limit: int, cut: bool) -> bytes | Failure
 # Decoders yield pieces of at most ``limit`` bytes (brotli's may be a little larger); who takes them stops when it has enough.
 
 
-def _gunzip(data: bytes, limit: int) -> Iterator[bytes]:
+def _gunzip(data: Payload, limit: int) -> Iterator[bytes]:
+    at = 0
     for _ in range(_MEMBERS_MAX):
-        member, data = _inflate_stream(data, 31, limit)
+        member, at = _inflate_stream(data, at, 31, limit)
         yield member
-        if not data.startswith(b"\x1f\x8b"):
+        if data[at : at + 2] != b"\x1f\x8b":
             return
     raise _DamagedError(f"more than {_MEMBERS_MAX} members")
 
 
-def _inflate(data: bytes, limit: int) -> Iterator[bytes]:
+def _inflate(data: Payload, limit: int) -> Iterator[bytes]:
     has_header = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
-    yield _inflate_stream(data, 15 if has_header else -15, limit)[0]
+    yield _inflate_stream(data, 0, 15 if has_header else -15, limit)[0]
 
 
-def _inflate_stream(data: bytes, wbits: int, limit: int) -> tuple[bytes, bytes]:
-    """Return the output of one stream, and what follows it."""
+def _inflate_stream(data: Payload, at: int, wbits: int, limit: int) -> tuple[bytes, int]:
+    """Return the output of the stream at ``at``, at most ``limit`` bytes of it, and where it ends.
+
+    It is read in steps, as what follows a stream is copied when it ends: with many streams that would be quadratic.
+    """
     stream = isal_zlib.decompressobj(wbits)
+    pieces = []
     try:
-        return stream.decompress(data, limit), stream.unused_data
+        while at < len(data) and limit > 0 and not stream.eof:
+            piece = stream.decompress(data[at : at + _INFLATE_STEP], limit)
+            at = min(at + _INFLATE_STEP, len(data))
+            limit -= len(piece)
+            pieces.append(piece)
     except isal_zlib.IsalError as error:  # type: ignore[misc]  # the stub takes it for an instance
         raise _DamagedError(str(error)) from error
+    return b"".join(pieces), at - len(stream.unused_data)
 
 
-def _unbrotli(data: bytes, limit: int) -> Iterator[bytes]:
+def _unbrotli(data: Payload, limit: int) -> Iterator[bytes]:
     stream = brotli.Decompressor()
     try:
         piece = stream.process(data, output_buffer_limit=limit)
@@ -128,17 +141,17 @@ def _unbrotli(data: bytes, limit: int) -> Iterator[bytes]:
         raise _DamagedError(str(error)) from error
 
 
-def _unzstd(data: bytes, limit: int) -> Iterator[bytes]:
+def _unzstd(data: Payload, limit: int) -> Iterator[bytes]:
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_MAX)
     try:
-        with decompressor.stream_reader(data, read_across_frames=True) as reader:
+        with decompressor.stream_reader(memoryview(data), read_across_frames=True) as reader:
             while piece := reader.read(min(_ZSTD_STEP, limit)):
                 yield piece
     except zstandard.ZstdError as error:
         raise _DamagedError(str(error)) from error
 
 
-_DECODERS: dict[bytes, Callable[[bytes, int], Iterator[bytes]]] = {
+_DECODERS: dict[bytes, Callable[[Payload, int], Iterator[bytes]]] = {
     b"gzip": _gunzip,
     b"x-gzip": _gunzip,
     b"deflate": _inflate,

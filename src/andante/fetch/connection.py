@@ -5,14 +5,17 @@ for each way in which a server can fail.
 
 Rules:
 
-1. Every exchange ends in exactly one `Response` or `Failure`; only cancellation raises.
+1. Every exchange ends in exactly one `Response` or `Failure`; only cancellation raises, and rule 6.
 2. A body longer than ``max_body``, or still under way when ``total_timeout`` ends, is cut and kept (``truncated``); the
    connection is then closed, as what follows on it cannot be trusted. A body that stops short of its Content-Length or
    last chunk is a failure.
 3. A response that nobody asked for closes the connection, so that it can never answer the next request.
 4. When the connection ends, the exchange whose turn it is gets the reason; those behind it, and one that had no byte yet on
    a connection that has served before, are ``stale``: they may be sent again at once.
-5. Leniency is that of browsers: bare LF as line end, spaces after a chunk size, and chunked beating Content-Length.
+5. Leniency is that of browsers. What llhttp refuses within its first `STEP` bytes is read again by `andante.fetch.lenient`; the
+   connection is closed after it. A pipelined response that is refused makes its exchange ``stale``: sent again it comes first.
+6. The memory of long bodies is counted, and bounded over all connections (`andante.fetch.bodies`). If the disk that takes what
+   is beyond it is full or failing, the exchange raises the OSError.
 """
 
 from __future__ import annotations
@@ -25,25 +28,32 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import httptools
 
+from andante.fetch.bodies import STEP, Body, BodyMemory
+from andante.fetch.lenient import BadResponseError, LenientParser, is_chunked
 from andante.fetch.outcome import Failure, Outcome, Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from andante.fetch.limits import Limits
-    from andante.page import Header
-
-_PIECES_MAX = 1024
-"""Body pieces held apart before they are packed: bounds the cost in memory of tiny chunks."""
+    from andante.page import Header, Payload
 
 _CHUNK_COST = 8
 """Bytes allowed for a byte of body: one in a chunk of its own takes six."""
 
-_FRAMING_MAX = 2**20
-"""Bytes of chunk framing and trailers allowed beyond that."""
+_FRAMING_MAX = 2**18
+"""Bytes of chunk framing and trailers allowed in a row beyond that, and beyond the limit of the header."""
 
 _TICK_MIN = 0.002
 """Least delay of the timer, seconds: the loop's clock counts milliseconds."""
+
+
+_Cut = Literal["", "length", "time"]
+"""Why a body ends before its end."""
+
+
+class _OddFramingError(Exception):
+    """llhttp would read on to the end of the connection where browsers go by Content-Length."""
 
 
 class _Exchange:
@@ -65,21 +75,28 @@ class Connection(asyncio.Protocol):
     Args:
         limits: sizes and times that each exchange keeps to.
         clock: gives the time in seconds; the loop's own may be coarser.
+        memory: of the bodies of all connections; None: this one has its own.
     """
 
     __slots__ = (
         "_body",
+        "_check_at",
+        "_checked",
         "_clock",
         "_exchanges",
         "_first_at",
+        "_framing",
         "_head_done",
         "_headers",
+        "_is_behind",
         "_lag",
         "_limits",
         "_loop",
         "_max_body",
+        "_memory",
         "_parser",
         "_pieces",
+        "_raw",
         "_read_at",
         "_reason",
         "_received",
@@ -93,7 +110,12 @@ class Connection(asyncio.Protocol):
         "tls_time",
     )
 
-    def __init__(self, limits: Limits, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Callable[[], float] = monotonic,
+        memory: BodyMemory | None = None,
+    ) -> None:
         self.address = ""
         """IP address connected to."""
         self.connect_time = 0.0
@@ -104,9 +126,11 @@ class Connection(asyncio.Protocol):
         """Responses received so far."""
         self._limits = limits
         self._clock = clock
+        self._memory = memory or BodyMemory()
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._parser: httptools.HttpResponseParser | None = None  # none before and after
+        # None before and after.
+        self._parser: httptools.HttpResponseParser | LenientParser | None = None
         self._exchanges: deque[_Exchange] = deque()
         # One timer, armed again only when it fires: no deadline is nearer than a tick when it is set.
         self._timer: asyncio.TimerHandle | None = None
@@ -114,10 +138,15 @@ class Connection(asyncio.Protocol):
         # The response under way: that of the first exchange.
         self._headers: list[Header] = []
         self._pieces: list[bytes] = []
-        self._body = bytearray()  # pieces packed, when there are very many
+        self._body: Body | None = None  # the pieces before these, when there are many bytes
         self._reason = b""
         self._head_done = False
         self._received = 0
+        self._checked = 0  # of these, when the body was looked at last
+        self._check_at = STEP  # when it will be
+        self._framing = 0  # bytes in a row beyond what the body explains
+        self._raw: list[bytes | memoryview] | None = None  # all reads, while it can be read again
+        self._is_behind = False  # it was pipelined, so it may begin within a read
         self._max_body = limits.max_body
         self._turn_at = 0.0  # when the server became free to answer it
         self._first_at = 0.0  # the read with its first byte; 0 before
@@ -159,7 +188,7 @@ class Connection(asyncio.Protocol):
         exchange = _Exchange(future, now, self._limits.max_body if max_body is None else max_body)
         self._exchanges.append(exchange)
         if len(self._exchanges) == 1:
-            self._begin_turn(exchange, now)
+            self._begin_turn(exchange, now, is_behind=False)
         self._wire.write(request)
         if self._timer is None:
             self._timer = self._loop.call_later(self._tick, self._on_timer)
@@ -180,12 +209,13 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin; the protocol's part of `Client.open`."""
         self._transport = cast("asyncio.Transport", transport)
-        self._parser = httptools.HttpResponseParser(self)
-        self._parser.set_dangerous_leniencies(
+        parser = httptools.HttpResponseParser(self)
+        parser.set_dangerous_leniencies(
             lenient_chunked_length=True,
             lenient_optional_cr_before_lf=True,
             lenient_spaces_after_chunk_size=True,
         )
+        self._parser = parser
 
     def data_received(self, data: bytes) -> None:
         """Feed what was read to the parser, within the limits."""
@@ -195,7 +225,7 @@ class Connection(asyncio.Protocol):
             rest = self._feed_head(memoryview(data))
         self._received += len(rest)
         self._feed(rest)
-        if self._received > self._max_body or len(self._pieces) > _PIECES_MAX:
+        if self._received >= self._check_at:
             self._check_body()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -227,8 +257,13 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """Note that the body begins; an interim response (1xx) has none, whatever its fields say."""
         self._head_done = True
-        if self._parser is not None and self._parser.get_status_code() < 100:
+        parser = self._parser
+        if parser is None:
+            return
+        if parser.get_status_code() < 100:
             self._abort(Failure(Outcome.BAD_RESPONSE, "status below 100"))
+        elif not parser.should_keep_alive() and self._has_odd_framing():
+            raise _OddFramingError
 
     def on_body(self, piece: bytes) -> None:
         """Take a piece of the body."""
@@ -266,42 +301,91 @@ class Connection(asyncio.Protocol):
     def _feed(self, data: bytes | memoryview) -> None:
         if self._parser is None:
             return
+        if self._raw is not None:
+            self._raw.append(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserCallbackError:
-            raise
         except httptools.HttpParserUpgrade:
             self._abort(Failure(Outcome.BAD_RESPONSE, "switched protocols"))
         except httptools.HttpParserError as error:
-            self._abort(Failure(Outcome.BAD_RESPONSE, str(error)))
+            if isinstance(error, httptools.HttpParserCallbackError) and not isinstance(
+                error.__context__, _OddFramingError
+            ):
+                raise
+            self._feed_again(str(error))
+        except BadResponseError as error:
+            self._refuse(str(error))
+
+    def _feed_again(self, problem: str) -> None:
+        """Read the response again as browsers do, if it can be had from its beginning."""
+        if self._raw is None or not self._exchanges:
+            self._refuse(problem)
+            return
+        raw = b"".join(self._raw)
+        self._raw = None
+        self._clear()
+        self._parser = LenientParser(self)
+        self._feed(raw)
+
+    def _refuse(self, problem: str) -> None:
+        """End the response where it cannot be understood."""
+        if self._is_behind:
+            self._abort(Failure(Outcome.STALE, f"to be read again: {problem}"))
+        elif (
+            self._exchanges
+            and len(self._body or b"") + sum(map(len, self._pieces)) > self._max_body
+        ):
+            self._cut("length")  # before that
+        else:
+            self._abort(Failure(Outcome.BAD_RESPONSE, problem))
+
+    def _has_odd_framing(self) -> bool:
+        """Tell whether there is a Content-Length besides a transfer coding that says nothing about the length."""
+        if isinstance(self._parser, LenientParser):
+            return False  # which knows
+        names = {name.lower() for name, _ in self._headers}
+        return {b"transfer-encoding", b"content-length"} <= names and not is_chunked(self._headers)
 
     def _check_body(self) -> None:
-        """Pack the pieces of the body and cut it if it is too long."""
+        """Count the pieces of the body, and cut it if it is too long."""
         if not self._exchanges:
             return
-        self._body += b"".join(self._pieces)
+        pieces = b"".join(self._pieces)
         self._pieces.clear()
-        if len(self._body) > self._max_body:
+        if self._received > STEP:
+            self._raw = None
+        if self._body is None:
+            self._body = Body(self._memory)
+        try:
+            self._body.add(pieces)
+        except OSError as error:
+            self._abort(error)
+            return
+        room = self._max_body - len(self._body)
+        if room < 0:
             self._cut("length")
             return
-        allowed = self._limits.max_header + _CHUNK_COST * len(self._body) + _FRAMING_MAX
-        if self._received > allowed:
+        framing = self._received - self._checked - _CHUNK_COST * len(pieces)
+        self._framing = max(0, self._framing + framing)
+        if self._framing > self._limits.max_header + _FRAMING_MAX:
             self._abort(Failure(Outcome.BAD_RESPONSE, "chunk framing without end"))
+        self._checked = self._received
+        self._check_at = self._received + min(STEP, room + 1)
 
     def _cut(self, reason: Literal["length", "time"]) -> None:
         """End the response here, in its body, and the connection with it."""
         self._complete(reason)
         self._abort(Failure(Outcome.STALE, "the response before was cut"))
 
-    def _complete(self, truncated: Literal["", "length", "time"] = "") -> None:
+    def _complete(self, truncated: _Cut = "") -> None:
         """Give the response to the first exchange, and the turn to the next."""
         assert self._parser is not None
+        try:
+            payload, truncated = self._payload(truncated)
+        except OSError as error:
+            self._abort(error)
+            return
         exchange = self._exchanges.popleft()
-        payload = b"".join(self._pieces)
-        if self._body:
-            payload = bytes(self._body) + payload
-        if len(payload) > self._max_body:
-            payload, truncated = payload[: self._max_body], "length"
         response = Response(
             self._parser.get_status_code(),
             self._reason.decode("latin-1"),
@@ -314,36 +398,50 @@ class Connection(asyncio.Protocol):
             self._received,
             truncated,
             self._lag,
+            self._body,
         )
         self.served += 1
         self._clear()
+        self._raw = None
         self._received = 0
         if self._exchanges:
-            self._begin_turn(self._exchanges[0], self._read_at)
+            self._begin_turn(self._exchanges[0], self._read_at, is_behind=True)
         if not exchange.future.done():
             exchange.future.set_result(response)
+
+    def _payload(self, truncated: _Cut) -> tuple[Payload, _Cut]:
+        """Return the body, within its limit."""
+        payload = b"".join(self._pieces)
+        if self._body is not None:
+            self._body.add(payload)
+            is_cut = len(self._body) > self._max_body
+            return self._body.finish(self._max_body), "length" if is_cut else truncated
+        if len(payload) > self._max_body:
+            return payload[: self._max_body], "length"
+        return payload, truncated
 
     def _clear(self) -> None:
         self._headers = []
         self._reason = b""
         self._head_done = False
         self._pieces.clear()
-        if self._body:
-            self._body = bytearray()
+        self._body = None
 
-    def _begin_turn(self, exchange: _Exchange, now: float) -> None:
+    def _begin_turn(self, exchange: _Exchange, now: float, *, is_behind: bool) -> None:
         self._turn_at = now
         self._first_at = 0.0
-        self._received = 0
+        self._received = self._checked = self._framing = 0
+        self._is_behind = is_behind
+        self._raw = None if is_behind else []
         self._max_body = exchange.max_body
+        self._check_at = min(STEP, exchange.max_body + 1)
 
     def _ends_at_eof(self) -> bool:
         """Tell whether the end of the connection is the end of the body (RFC 9112, section 6.3)."""
-        fields = {name.lower(): value for name, value in self._headers}
-        coding = fields.get(b"transfer-encoding")
-        if coding is not None:
-            return not coding.rstrip().lower().endswith(b"chunked")
-        return b"content-length" not in fields
+        has_length = any(
+            value.strip() for name, value in self._headers if name.lower() == b"content-length"
+        )
+        return not has_length and not is_chunked(self._headers)
 
     def _loss(self, exc: Exception | None) -> Failure:
         """Say what the loss of the connection means for the first exchange."""
@@ -379,19 +477,24 @@ class Connection(asyncio.Protocol):
             delay = min(total - now, due - now, self._tick)
             self._timer = self._loop.call_later(max(delay, _TICK_MIN), self._on_timer)
 
-    def _abort(self, failure: Failure) -> None:
+    def _abort(self, failure: Failure | OSError) -> None:
         """End all exchanges, and the connection without a farewell."""
         self._end(failure)
         self._wire.abort()
 
-    def _end(self, failure: Failure) -> None:
+    def _end(self, failure: Failure | OSError) -> None:
         """End the first exchange with ``failure`` and those behind it as stale."""
         self._parser = None
+        self._clear()
+        self._raw = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         while self._exchanges:
             future = self._exchanges.popleft().future
             if not future.done():
-                future.set_result(failure)
+                if isinstance(failure, OSError):
+                    future.set_exception(failure)
+                else:
+                    future.set_result(failure)
             failure = Failure(Outcome.STALE, "the exchange before failed")

@@ -29,6 +29,9 @@ TTL_MIN, TTL_MAX = 60.0, 3600.0
 TTL_NO_SUCH_HOST, TTL_FAILURE = 60.0, 5.0
 """Seconds that a denial, and an error of the name servers, is kept."""
 
+ADDRESSES_MAX = 32
+"""Addresses of a host that are kept, the best; an answer has room for 4,000, and each visit looks at all of them."""
+
 CACHE_SIZE = 20_000
 """Hosts whose answers are kept."""
 
@@ -133,7 +136,7 @@ class Resolver:
             return Failure(outcome, str(text)), ttl
         except (OSError, RuntimeError, UnicodeError, pycares.AresError) as error:
             return Failure(Outcome.DNS, f"cannot resolve: {error}"), TTL_FAILURE
-        addresses = list(dict.fromkeys(_text(node) for node in result.nodes))
+        addresses = list(dict.fromkeys(_text(node) for node in result.nodes))[:ADDRESSES_MAX]
         if not addresses:
             return Failure(Outcome.NO_SUCH_HOST, "the name has no address"), TTL_NO_SUCH_HOST
         ttl = min(node.ttl for node in result.nodes)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from andante.page import Header
+    from andante.fetch.bodies import Body
+    from andante.page import Header, Payload
 
 
 class Outcome(StrEnum):
@@ -66,8 +67,9 @@ class Response(msgspec.Struct):
     http_version: str
     """``"1.1"`` or ``"1.0"``."""
     headers: list[Header]
-    """Header fields in the order received, names and values as received (so white space may end a value); no trailers."""
-    payload: bytes
+    """Header fields in the order received, names and values as received (so white space may end a value), those of odd lines
+    as `andante.fetch.lenient` reads them; no trailers."""
+    payload: Payload
     """The body: transfer coding (chunked) taken off, content coding still on."""
     sent_at: float
     """When the request was sent: seconds of the monotonic clock, as ``loop.time()`` but finer."""
@@ -81,6 +83,8 @@ class Response(msgspec.Struct):
     """``"length"`` or ``"time"`` if the payload was cut at that limit, else ``""``."""
     lag: float = 0.0
     """Seconds of ``first_byte`` for which it may have waited for this machine to read it."""
+    memory: Body | None = None
+    """Keeps what the payload takes in memory counted while the response lives; None: too little to count."""
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -140,7 +140,7 @@ class RobotsReading:
         return Robots(agent=self._agent, expires_at=now + TTL_UNREACHABLE, unreachable=reason)
 
     def _move(self, location: bytes) -> bool:
-        target = urls.canonical(location.decode("utf-8", "replace"), self.url) if location else None
+        target = urls.canonical(urls.from_header(location), self.url) if location else None
         if target is None or self._hops >= HOPS_MAX:
             return False
         self.url = target
