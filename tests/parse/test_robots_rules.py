@@ -179,6 +179,7 @@ SHAPES = {
 class _Counted(str):
     """A text that counts what is looked for in it."""
 
+    __slots__ = ()
     looked = 0
 
     def find(self, *args):

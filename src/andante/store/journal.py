@@ -34,6 +34,9 @@ CREATE TABLE series (number INTEGER PRIMARY KEY, samples BLOB NOT NULL);
 CREATE TABLE outbox (number INTEGER PRIMARY KEY, part BLOB NOT NULL);
 """
 
+_ADDED = "CREATE TABLE IF NOT EXISTS robots (server TEXT PRIMARY KEY, packed BLOB NOT NULL, expires_at REAL NOT NULL) WITHOUT ROWID;"
+"""What the format has got since: who does not know it leaves it alone, and who misses it makes it."""
+
 
 class JobError(Exception):
     """A job cannot be opened or written; the message is one line for the user."""
@@ -91,6 +94,8 @@ class Batch(msgspec.Struct, kw_only=True):
     """What a node of a cluster still has to say: number, part."""
     heard: list[tuple[int]] = []
     """Numbers of those that were heard."""
+    robots: list[tuple[str, bytes, float]] = []
+    """What robots.txt say: server, packed, until when that holds in seconds since 1970."""
     meta: dict[str, Any] = {}
 
 
@@ -111,7 +116,7 @@ class Journal:
             self._writer = self._reader = sqlite3.connect(
                 ":memory:", isolation_level=None, check_same_thread=False
             )
-            self._writer.executescript(_LAYOUT)
+            self._writer.executescript(_LAYOUT + _ADDED)
             return
         if path.exists():
             _check(path)
@@ -119,6 +124,8 @@ class Journal:
             _create(path)
         mode = "ro" if read_only else "rw"
         self._writer = _connect(path, mode)
+        if not read_only:
+            self._writer.execute(_ADDED)
         self._reader = _connect(path, mode)
 
     def close(self) -> None:
@@ -158,6 +165,14 @@ class Journal:
         rows = self._reader.execute("SELECT key, state FROM server")
         return {key: msgspec.msgpack.decode(state, type=ServerState) for key, state in rows}
 
+    def robots(self, server: str) -> tuple[bytes, float] | None:
+        """Return what the robots.txt of a server says, packed, and until when that holds in seconds since 1970; None: it was not read, or the row is damaged."""
+        query = "SELECT packed, expires_at FROM robots WHERE server = ?"
+        row = self._reader.execute(query, (server,)).fetchone()
+        if row is None or not isinstance(row[0], bytes) or not isinstance(row[1], float):
+            return None
+        return row[0], row[1]
+
     def ended(self) -> Iterator[Ended]:
         """Return the URLs that ended without a page, in the order they ended."""
         for (outcomes,) in self._reader.execute("SELECT outcomes FROM ended ORDER BY number"):
@@ -185,6 +200,10 @@ class Journal:
         self._writer.executescript(
             "BEGIN; DELETE FROM block; DELETE FROM seen; DELETE FROM ended; DELETE FROM meta WHERE key = 'stats'; COMMIT;"
         )
+
+    def forget_robots(self, before: float) -> None:
+        """Forget robots.txt that hold no longer than ``before``, seconds since 1970."""
+        self._writer.execute("DELETE FROM robots WHERE expires_at <= ?", (before,))
 
     def forget_queue(self) -> None:
         """Forget the URLs that wait: they are kept elsewhere."""
@@ -222,6 +241,7 @@ class Journal:
                     db.execute("DELETE FROM series WHERE number <= ?", (number - SERIES_MAX,))
                 db.executemany("INSERT INTO outbox VALUES (?, ?)", batch.outbox)
                 db.executemany("DELETE FROM outbox WHERE number = ?", batch.heard)
+                db.executemany("REPLACE INTO robots VALUES (?, ?, ?)", batch.robots)
                 db.executemany(
                     "REPLACE INTO meta VALUES (?, ?)",
                     ((key, encode(value)) for key, value in batch.meta.items()),
