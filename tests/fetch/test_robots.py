@@ -7,7 +7,7 @@ import zlib
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from andante.fetch import Failure, Outcome, Response, Robots, RobotsReading
@@ -201,6 +201,7 @@ def packed_and_back(robots: Robots) -> Robots:
     return unpack(packed, agent="andante", wants_sitemaps=False, expires_at=100.0 + TTL)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=500))
 def test_whatever_a_server_sends_can_be_packed_and_means_the_same(body: bytes) -> None:
     for text in (body, RULES + body, RULES + b"Disallow: /" + body):

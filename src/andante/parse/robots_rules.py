@@ -2,9 +2,10 @@
 
 Rules are kept as one text, and compiled when URLs are asked about. Both sides of a comparison are normalised first:
 
-1. A percent-encoded unreserved character is decoded; other escapes are kept, with upper-case digits.
-2. What is neither unreserved nor reserved is percent-encoded, octet by octet; so are ``*`` and ``$`` where they stand for themselves.
-3. Behind the first ``?``, where they delimit nothing, escaped ``: / ? @ [ ]`` are the same as those characters.
+1. What is neither unreserved nor reserved is percent-encoded, octet by octet; so are ``*`` and ``$`` where they stand for themselves. Escapes have upper-case digits.
+2. A percent-encoded unreserved character is decoded.
+3. A reserved character is the same with and without its escape: the RFC would have it encoded, here it is decoded. Not so ``/``, ``?`` and ``#`` where they
+   delimit: the first two before the first ``?``, the last anywhere.
 
 The end of a target is written ``$``, which no normalised text contains otherwise. So a rule that ends in ``$`` is a prefix like any other.
 """
@@ -35,10 +36,12 @@ _ODD_RUNS_OF_PATTERN = re.compile(
     r"(?:%[0-9A-Fa-f]{2})++|%|[^A-Za-z0-9\-._~/?:@!&'()+,;=\[\]#%*]++"
 )
 _STARS = re.compile(r"\*\*++")
-_DELIMITERS = re.compile("%(?:3A|2F|3F|40|5B|5D)")
-_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_DELIMITERS = re.compile("%(?:2F|3F)")
+_PLAIN = frozenset(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:@!&'()+,;=[]"
+)
 _ESCAPES = [f"%{octet:02X}" for octet in range(256)]
-_DECODED = [chr(octet) if octet in _UNRESERVED else escape for octet, escape in enumerate(_ESCAPES)]
+_DECODED = [chr(octet) if octet in _PLAIN else escape for octet, escape in enumerate(_ESCAPES)]
 
 
 def _normal(match: re.Match[str]) -> str:
@@ -188,9 +191,9 @@ class Matcher:
     def _look_up(self, text: str, table: Mapping[str, str]) -> tuple[int, bool]:
         """Return the same of many rules without wildcards."""
         for length in self._lengths:
-            sign = table.get(text[:length])
+            sign = table.get(start := text[:length])
             if sign is not None:
-                return length, sign == "+"
+                return len(start), sign == "+"
         return 0, True
 
 
