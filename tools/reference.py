@@ -21,7 +21,17 @@ import msgspec
 from andante import units
 from andante.cli import parser
 from andante.cli.flags import default_text
-from andante.crawl import api, ends, engine, redirects, robots, settings, state, throttle
+from andante.crawl import (
+    api,
+    ends,
+    engine,
+    redirects,
+    robots,
+    robots_cache,
+    settings,
+    state,
+    throttle,
+)
 from andante.fetch import (
     bodies,
     client,
@@ -37,7 +47,8 @@ from andante.fetch import robots as robots_txt
 from andante.flow import REASONS, Again, Sample, verdict
 from andante.frontier import frontier
 from andante.observe.events import EVENTS
-from andante.parse import sitemap, tree
+from andante.parse import robots as robots_grammar
+from andante.parse import robots_rules, sitemap, tree
 from andante.plan.file import DemandTable, NodeTable, TaskTable
 from andante.sim.machine import MachineTraits
 from andante.sim.population import Population
@@ -131,6 +142,21 @@ FIXED = [
     ("robots.txt that counts", units.format_binary(robots_txt.SIZE_MAX)),
     ("redirects of a robots.txt", robots_txt.HOPS_MAX),
     ("time that a robots.txt holds", units.format_duration(robots_txt.TTL)),
+    ("a line of it; what is beyond is cut off", units.format_binary(robots_grammar.LINE_MAX)),
+    ("sitemaps that it names; those after are ignored", f"{robots_grammar.SITEMAPS_MAX:,}"),
+    (
+        "texts between its wildcards that are looked for to decide about one URL; beyond it the URL is not allowed",
+        f"{robots_rules.PIECES_MAX:,}",
+    ),
+    (
+        "rules of robots.txt in memory; others are read from the job when they are needed",
+        units.format_binary(robots_cache.KEPT_MAX),
+    ),
+    ("rules that are compiled", units.format_binary(robots_cache.COMPILED_MAX)),
+    (
+        "a packed robots.txt that goes from node to node; a longer one is read again there",
+        units.format_binary(robots_cache.PACKED_MAX),
+    ),
     ("a sitemap, after decompression", units.format_binary(sitemap.MAX_BYTES)),
     ("URLs of a sitemap; those after are ignored", f"{sitemap.MAX_ENTRIES:,}"),
     ("content codings of a response", coding._CODINGS_MAX),

@@ -2,16 +2,19 @@
 
 from math import inf
 
+import msgspec
 import pytest
 
 from andante import Settings
 from andante import url as urls
 from andante.crawl import luggage
+from andante.crawl.robots_cache import PACKED_MAX
 from andante.crawl.state import State
 from andante.crawl.throttle import Throttle
 from andante.fetch import Failure, Outcome, Response, Robots
-from andante.fetch.robots import PACKED_MAX, TTL
+from andante.fetch.robots import TTL
 from andante.flow import Trouble
+from andante.parse.robots import parse
 from andante.store import Job
 
 KEY = "http://x.example"
@@ -43,8 +46,12 @@ class Node:
 
     def reads(self, text):
         """It reads robots.txt."""
-        robots = Robots(text, agent="andante", expires_at=self.time + TTL)
-        self.state.robots[self.server] = robots
+        found = parse(text.encode(), self.state.settings.robots_name)
+        robots = Robots(self.time + TTL, found.rules, found.crawl_delay)
+        self.state.robots.put(self.server, robots)
+
+    def allows(self, path):
+        return self.state.robots.allows(self.server, path)
 
     def fails(self):
         """It asks the server as soon as it may, in vain; return the seconds to wait."""
@@ -75,22 +82,39 @@ def test_robots_txt_holds_at_the_next_owner_for_what_is_left_of_its_day():
     a.reads(RULES)
     a.time += 3_600.0
     robots = b.gets(a.gives(), aged=60.0)
-    assert not robots.allows(f"{KEY}/private/1")
-    assert robots.allows(f"{KEY}/1")
+    assert not b.allows("/private/1")
+    assert b.allows("/1")
+    assert robots.crawl_delay == 2.0
     assert robots.expires_at == 5.0 + TTL - 3_660.0
 
 
-def test_it_means_what_it_says_to_a_crawler_of_another_name():
+def test_a_crawler_of_another_name_reads_its_own():
     a, b = Node(0.0), Node(0.0, user_agent="other/1.0")
-    a.reads("User-agent: other\nDisallow: /\n")
-    assert a.state.robots[a.server].allows(f"{KEY}/1")
-    assert not b.gets(a.gives()).allows(f"{KEY}/1")
+    a.reads(RULES)
+    assert b.gets(a.gives()) is None
+
+
+def test_one_whose_sitemaps_were_not_taken_is_read_for_them():
+    a, b = Node(0.0), Node(0.0, sitemaps=True)
+    a.reads(RULES)
+    assert b.gets(a.gives()) is None
+    b.reads(RULES)
+    assert a.gets(b.gives())
 
 
 def test_that_there_is_none_travels_too():
     a, b = Node(0.0), Node(0.0)
     a.reads("")
-    assert b.gets(a.gives()).allows(f"{KEY}/1")
+    assert b.gets(a.gives())
+    assert b.allows("/1")
+
+
+def test_one_that_is_not_in_memory_travels_too():
+    a, b = Node(0.0), Node(0.0)
+    a.reads(RULES)
+    a.state.robots.forget(a.server)
+    assert b.gets(a.gives())
+    assert not b.allows("/private/1")
 
 
 def test_one_that_is_a_day_old_is_left_behind():
@@ -114,7 +138,8 @@ def test_no_clock_makes_it_last_longer_than_a_day():
 
 def test_one_that_is_too_long_is_read_again():
     a, b = Node(0.0), Node(0.0)
-    a.reads("".join(f"Disallow: /{n * 7919 % 10_007:x}\n" for n in range(5_000)))
+    rules = "".join(f"Disallow: /{n * 7919 % 10_007:x}\n" for n in range(5_000))
+    a.reads("User-agent: *\n" + rules)
     data = a.gives()
     assert len(data) < 100
     assert b.gets(data) is None
@@ -129,12 +154,13 @@ def test_it_stays_where_it_is_of_no_use_at_once():
     assert b.gets(a.gives()) is None
 
 
-@pytest.mark.parametrize("packed", [b"\xff", b"\0" * PACKED_MAX, b"garbage"])
+@pytest.mark.parametrize(
+    "packed", [b"\xff", b"\0" * PACKED_MAX, b"garbage", b"\x01" * 9 * PACKED_MAX]
+)
 def test_one_that_is_no_robots_txt_is_read_again(packed):
-    a, b = Node(0.0), Node(0.0)
-    a.reads(RULES)
-    a.state.robots[a.server].packed = packed
-    assert b.gets(a.gives()) is None
+    b = Node(0.0)
+    data = msgspec.msgpack.encode(luggage.Luggage(robots=packed, robots_left=TTL))
+    assert b.gets(data) is None
 
 
 def test_trouble_goes_on_at_the_next_owner():
@@ -185,5 +211,5 @@ def test_all_of_it_is_small():
     for _ in range(8):
         a.fails()
     assert len(a.gives(goes=False)) < 60
-    a.reads("".join(f"Disallow: /{n:x}\n" for n in range(400)))
+    a.reads("User-agent: *\n" + "".join(f"Disallow: /{n:x}\n" for n in range(400)))
     assert 500 < len(a.gives()) < PACKED_MAX + 60

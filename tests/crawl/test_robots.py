@@ -23,7 +23,7 @@ def test_a_crawl_delay_can_get_longer_and_shorter_but_not_below_our_own(delay):
         ),
         job=SimpleNamespace(crawl_delay=lambda _, seconds: kept.append(seconds)),
         now=lambda: 0.0,
-        robots={},
+        robots=SimpleNamespace(put=lambda *_: None),
     )
     throttle = SimpleNamespace(read_robots=lambda *_, **__: None)
     book = RobotsBook(state, None, throttle)

@@ -205,9 +205,11 @@ def test_idle_servers_are_forgotten_unless_they_are_in_trouble():
         crawl.answer(crawl.b, 503)
         crawl.time = crawl.b.next_time
     crawl.throttle.samples()
+    assert not crawl.let_go
     crawl.time += 200
     crawl.throttle.samples()
     assert set(crawl.throttle._servers) == {crawl.b}
+    assert crawl.let_go == [crawl.a, crawl.b], "their robots.txt need not be in memory"
     # What was forgotten had answered: it is not given up at its first trouble.
     crawl.throttle.fetched(crawl.a, Failure(Outcome.TLS), crawl.time)
     assert not crawl.throttle.is_given_up(crawl.a)

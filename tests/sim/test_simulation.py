@@ -174,3 +174,12 @@ def test_the_time_of_day_is_the_same_each_time(tmp_path):
     lines = output.read_text().splitlines()
     assert len(lines) == 10
     assert all('"fetched_at":"2020-01-01T00:00:' in line for line in lines)
+
+
+def test_a_robots_txt_is_asked_for_once_a_day_however_often_its_server_is_let_go():
+    """Five minutes pass from page to page, and all that was in memory of the server has gone."""
+    record = make(Population(crawl_delay=1.0), web={"servers": 1, "pages": 330}, rate=0.2).run()
+    asked = [arrival.time for arrival in record.arrivals if arrival.target == "/robots.txt"]
+    assert record.seconds > 26 * 3_600
+    assert len(asked) == 2
+    assert 24 * 3_600 <= asked[1] - asked[0] < 24 * 3_600 + 600

@@ -54,6 +54,7 @@ class Crawl:
             per_address=given.per_ip,
         )
         self.frontier.offer([f"{key}/{n}" for key in (A, B) for n in range(99)], depth=0)
+        self.let_go = []
         self.state = SimpleNamespace(
             settings=given,
             job=self.job,
@@ -65,6 +66,7 @@ class Crawl:
             wall=lambda: NOW + self.time,
             chance=lambda: 0.0,
             wake=lambda: None,
+            robots=SimpleNamespace(forget=self.let_go.append),
         )
         self.throttle = Throttle(self.state)
         self.a, self.b = map(self.frontier.server, (A, B))

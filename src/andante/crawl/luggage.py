@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import msgspec
 
 from andante.crawl.state import State
-from andante.fetch import Robots
-from andante.fetch.robots import TTL
 from andante.flow import Learnt, Trouble
 from andante.frontier import Server
 from andante.frontier.estimate import Estimate
@@ -52,9 +48,8 @@ def pack(state: State, server: Server, *, address: str, goes: bool) -> bytes:
         trouble=job.trouble(server.key)[0],
         address=address,
     )
-    robots = state.robots.get(server)
-    if goes and server.queued and robots is not None:
-        luggage.robots, luggage.robots_left = robots.packed, robots.expires_at - now
+    if goes and server.queued and (robots := state.robots.packed(server)) is not None:
+        luggage.robots, luggage.robots_left = robots
     return msgspec.msgpack.encode(luggage)
 
 
@@ -81,10 +76,6 @@ def unpack(state: State, server: Server, data: bytes, aged: float) -> str:
     if luggage.trouble is not None:
         job.suffer(server.key, luggage.trouble)
         job.hold(server.key, state.wall() + hold)
-    left = min(luggage.robots_left, TTL) - aged
-    if luggage.robots is not None and left > 0:
-        with contextlib.suppress(ValueError):  # then it is read again
-            state.robots[server] = Robots.unpack(
-                luggage.robots, agent=state.settings.robots_name, expires_at=now + left
-            )
+    if luggage.robots is not None:
+        state.robots.unpacked(server, luggage.robots, luggage.robots_left - aged)
     return luggage.address

@@ -37,11 +37,15 @@ class RobotsBook:
         if self._ignored or server.given_up:
             return False
         robots = self._robots.get(server)
-        return robots is None or robots.expires_at <= self._state.now()
+        if robots is None or robots.expires_at <= self._state.now():
+            return True
+        if robots.crawl_delay:  # it may come from an earlier start, with other settings
+            self._leave_alone(server, robots.crawl_delay)
+        return False
 
     def allows(self, task: Task) -> bool:
         """Tell whether the URL may be asked for."""
-        return self._ignored or self._robots[task.server].allows(task.url)
+        return self._ignored or self._robots.allows(task.server, task.link.target)
 
     def url(self, server: Server) -> str:
         """Return the URL to fetch now for the server's robots.txt; after a redirect it may be another server's."""
@@ -65,7 +69,7 @@ class RobotsBook:
 
     def forget(self, server: Server) -> None:
         """Forget what the robots.txt of a server says."""
-        self._robots.pop(server, None)
+        self._robots.forget(server)
         self._readings.pop(server, None)
 
     def give_up(self, server: Server) -> None:
@@ -91,18 +95,24 @@ class RobotsBook:
         if robots.unreachable:
             self._ends.without_robots(server, robots.unreachable)
             return
-        self._robots[server] = robots
-        settings, delay = self._state.settings, robots.crawl_delay or 0.0
-        if delay > settings.max_crawl_delay:
-            self._ends.give_up(server, "crawl-delay-too-long", f"{delay:g} s")
+        self._robots.put(server, robots)
+        delay = robots.crawl_delay or 0.0
+        if self._leave_alone(server, delay):
             return
-        pace, pause = server.origin_pace, max(delay, settings.delay)
+        pace, pause = server.origin_pace, max(delay, self._state.settings.delay)
         if pause != pace.delay:  # longer, or shorter than at the last reading
             pace.delay = pause
             pace.on_finished(self._state.now())
             self._state.job.crawl_delay(server.key, delay)
         if self._state.settings.sitemaps:
             self._take_sitemaps(server, robots)
+
+    def _leave_alone(self, server: Server, delay: float) -> bool:
+        """Give a server up if its Crawl-delay is longer than we wait; tell whether it is."""
+        is_too_long = delay > self._state.settings.max_crawl_delay
+        if is_too_long:
+            self._ends.give_up(server, "crawl-delay-too-long", f"{delay:g} s")
+        return is_too_long
 
     def _reading(self, server: Server) -> RobotsReading:
         reading = self._readings.get(server)

@@ -12,15 +12,13 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
 from andante import units
-from andante.crawl.values import file_problem, header_problem, typed
+from andante.crawl.checks import problems
+from andante.crawl.values import typed
 from andante.errors import AndanteError
-from andante.extras import how_to_install
-from andante.store.formats import SUFFIXES
 
 
 class SettingsError(AndanteError, ValueError):
@@ -350,7 +348,8 @@ class Settings:
     def __post_init__(self) -> None:
         for name, value in from_strings(vars(self)).items():
             object.__setattr__(self, name, value)
-        _check(self)
+        if problem := next(problems(self), ""):
+            raise SettingsError(problem)
 
     @cached_property
     def robots_name(self) -> str:
@@ -399,110 +398,6 @@ def load(path: Path) -> dict[str, Any]:
     if not isinstance(seeds, list) or not all(isinstance(seed, str) for seed in seeds):
         raise SettingsError(f"{path}: seeds: a list of URLs is wanted")
     return {"seeds": seeds, **from_strings(table, where=f"{path}: ")}
-
-
-_LEAST: dict[str, float] = {
-    "max_pages": 1,
-    "max_depth": 0,
-    "per_server": 1,
-    "connections": 1,
-    "pipeline": 1,
-    "max_links": 0,
-    "max_redirects": 0,
-    "retries": 0,
-    "give_up_after": 1,
-    "set_asides": 0,
-    "max_url_length": 10,
-    "max_header": 256,
-    "max_body": 0,
-    "max_decoded": 0,
-    "body_memory": 0,
-    "recent": 0,
-    "max_report": 1,
-    "max_unheard": 1,
-}
-
-
-_ABOVE_ZERO = (
-    "rate",
-    "total_rate",
-    "commit_interval",
-    "max_wait",
-    "heartbeat",
-    "lease",
-    "connect_timeout",
-    "first_byte_timeout",
-    "idle_timeout",
-    "total_timeout",
-)
-
-_FORMS = {
-    "header": (r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*", "'Name: value'"),
-    "resolve": (r"[^:]+:\d+:.+", "HOST:PORT:ADDR"),
-}
-
-
-def _check(settings: Settings) -> None:
-    for name, least in _LEAST.items():
-        value = getattr(settings, name)
-        if isinstance(value, int) and value < least:
-            raise SettingsError(f"{name}: {value} is below {least:g}")
-    for name in _ABOVE_ZERO:
-        value = getattr(settings, name)
-        if value is not None and not value > 0:
-            raise SettingsError(f"{name}: it must be above 0")
-    for name, (form, shown) in _FORMS.items():
-        for value in getattr(settings, name):
-            if not re.fullmatch(form, value):
-                raise SettingsError(f"{name}: {value!r} is not of the form {shown}")
-    for name in ("include", "exclude"):
-        for pattern in getattr(settings, name):
-            _check_pattern(name, pattern)
-    _check_together(settings)
-    _check_outputs(settings.output)
-    if not settings.user_agent.strip() or re.search(r"[\r\n\0]", settings.user_agent):
-        raise SettingsError("user_agent: it must be one line, and not empty")
-    problems = {
-        "user_agent": header_problem(settings.user_agent),
-        "header": next(filter(None, map(header_problem, settings.header)), ""),
-        "ca_file": file_problem(settings.ca_file) if settings.ca_file else "",
-    }
-    for name, problem in problems.items():
-        if problem:
-            raise SettingsError(f"{name}: {problem}")
-
-
-def _check_together(settings: Settings) -> None:
-    if settings.per_server == "auto" and settings.pipeline > 1:
-        raise SettingsError("pipeline: it does not go with per_server auto; leave one of them out")
-    names = {header.partition(":")[0].lower() for header in settings.header}
-    for name in settings.secret_header:
-        if name.lower() not in names:
-            raise SettingsError(
-                f"secret_header: there is no header {name!r}; give it with header, too"
-            )
-    if settings.public_only and settings.allow_private:
-        raise SettingsError("public_only: it does not go with allow_private; leave one of them out")
-    if (settings.lease or 10.0) < 4 * settings.heartbeat:  # else no node would be seen to be silent
-        raise SettingsError("lease: it must be 4 times the heartbeat, or more")
-
-
-def _check_outputs(paths: tuple[Path, ...]) -> None:
-    for path in paths:
-        if not path.name.endswith(SUFFIXES):
-            raise SettingsError(f"output: {path} does not end in one of {', '.join(SUFFIXES)}")
-        if path.suffix == ".parquet" and not find_spec("pyarrow"):
-            raise SettingsError(f"output: Parquet needs pyarrow; {how_to_install('parquet')}")
-    if len({path.absolute() for path in paths}) < len(paths):
-        raise SettingsError("output: the same file is named twice")
-
-
-def _check_pattern(name: str, pattern: str) -> None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        message = f"{name}: {pattern!r} is not a regular expression: {error}"
-        raise SettingsError(message) from None
 
 
 def default(name: str) -> Any:

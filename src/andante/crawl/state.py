@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from andante import url as urls
 from andante.crawl.appraiser import Appraiser
+from andante.crawl.robots_cache import RobotsCache
 from andante.crawl.settings import Settings
 from andante.crawl.usage import Usage, usage
-from andante.fetch import Connector, Cookies, RequestTemplate, Robots
+from andante.fetch import Connector, Cookies, RequestTemplate
 from andante.flow import Pace
 from andante.frontier import Frontier, Policy, Server, Task
 from andante.frontier.quality import Quality
@@ -81,7 +82,13 @@ class State:
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None
         self.total = Pace(set_point=settings.total_rate)
         self.cookies = Cookies(wall) if settings.cookies else None
-        self.robots: dict[Server, Robots] = {}
+        self.robots = RobotsCache(
+            job,
+            agent=settings.robots_name,
+            wants_sitemaps=settings.sitemaps,
+            now=clock,
+            wall=wall,
+        )
         """What robots.txt says, of the servers that have been asked for it."""
         self.life = 0
         """Counts up when all servers are lost to other crawlers: what was asked of them before is theirs to write."""

@@ -253,6 +253,7 @@ class Throttle:
                 )
                 found.append(sample)
             elif now - flow.last > _IDLE and not server.visits:
+                self._state.robots.forget(server)
                 self._forget(server, flow, now)
         return found
 

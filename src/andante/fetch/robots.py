@@ -2,7 +2,7 @@
 
 Rules:
 
-1. 2xx: the first 500 KiB count, as UTF-8. An HTML page in its place has no rules.
+1. 2xx: the first 500 KiB count; `andante.parse.robots` reads them. An HTML page in their place has no rules.
 2. 3xx: followed up to five times, to other servers too; a longer chain, or one that leads nowhere, is as good as 4xx.
 3. 4xx other than 429: there is no robots.txt, all is allowed.
 4. 429, 5xx, no response, or one that is not whole in time or cannot be decoded: nothing is allowed, until a later reading says otherwise.
@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import re
 import zlib
+from math import inf
 from typing import TYPE_CHECKING
 
-from protego import Protego
+import msgspec
 
 from andante import url as urls
 from andante.fetch.coding import content_encoding, decode
 from andante.fetch.outcome import Failure, Outcome, Response
+from andante.parse.robots import parse
+from andante.parse.robots_rules import check
 
 if TYPE_CHECKING:
     from andante.page import Header
@@ -39,66 +42,73 @@ TTL = 86_400.0
 TTL_UNREACHABLE = 300.0
 """Seconds until a robots.txt that could not be read is tried again."""
 
-PACKED_MAX = 2048
-"""Bytes of a robots.txt that may be packed, some 400 rules: to read a longer one again is cheaper than to hand it around."""
-
-_UNPACKED_MAX = 16 * 1024
-"""Bytes of it before it is compressed; more hardly ever come down to so few."""
+_UNPACKED_MAX = 4 * SIZE_MAX
+"""Bytes of rules before they are compressed: percent-encoding makes three characters of one."""
 
 _HTML = re.compile(rb"[\s\xef\xbb\xbf]*<")
 
 
-class Robots:
-    """What a robots.txt says to one crawler, and until when.
+class Robots(msgspec.Struct, frozen=True, gc=False):
+    """What a robots.txt says to one crawler, and until when."""
+
+    expires_at: float
+    """Time, of the clock that ``now`` came from, from which the file is to be read again."""
+    rules: str = ""
+    """For `Matcher`; empty: all is allowed."""
+    crawl_delay: float | None = None
+    """Least seconds between requests that the server asks for."""
+    sitemaps: tuple[str, ...] = ()
+    """URLs of sitemaps as written, absolute or not. They are not packed: who reads the file takes them."""
+    unreachable: str = ""
+    """Why nothing could be read and so nothing is allowed, as ``"503"`` or an outcome; else empty."""
+
+
+class _Packed(msgspec.Struct, array_like=True):
+    agent: str
+    took_sitemaps: bool
+    crawl_delay: float | None
+    rules: str
+
+
+_FORM = b"\x01"
+"""First byte of what is packed as below."""
+
+
+def pack(robots: Robots, *, agent: str, took_sitemaps: bool) -> bytes:
+    """Pack what a robots.txt says, for `unpack`.
 
     Args:
-        text: the rules; empty allows everything.
-        agent: product token of the crawler, as ``andante``.
-        expires_at: when it is to be read again.
-        unreachable: why it could not be read, so that nothing is allowed; empty if it could.
+        robots: what it says.
+        agent: product token of the crawler that it says this to.
+        took_sitemaps: the crawler has taken up the sitemaps that the file names.
     """
+    packed = _Packed(agent, took_sitemaps, robots.crawl_delay, robots.rules)
+    return _FORM + zlib.compress(msgspec.msgpack.encode(packed), 6, -15)
 
-    __slots__ = (
-        "_agent",
-        "_rules",
-        "crawl_delay",
-        "expires_at",
-        "packed",
-        "sitemaps",
-        "unreachable",
-    )
 
-    def __init__(
-        self, text: str = "", *, agent: str, expires_at: float, unreachable: str = ""
-    ) -> None:
-        rules = Protego.parse(text)
-        self._agent = agent
-        self._rules = rules if "llow" in text.lower() else None
-        self.expires_at = expires_at
-        """Time, of the clock that ``now`` came from, from which the file is to be read again."""
-        self.unreachable = unreachable
-        """Why nothing could be read and so nothing is allowed, as ``"503"`` or an outcome; else empty."""
-        self.crawl_delay: float | None = rules.crawl_delay(agent)
-        """Least seconds between requests that the server asks for."""
-        self.sitemaps: list[str] = list(rules.sitemaps)
-        """URLs of sitemaps as written, absolute or not."""
-        self.packed = _pack(text)
-        """The rules, for `unpack`; None: they are too long."""
+def unpack(packed: bytes, *, agent: str, wants_sitemaps: bool, expires_at: float) -> Robots:
+    """Return what was packed, perhaps by another crawler.
 
-    @classmethod
-    def unpack(cls, packed: bytes, *, agent: str, expires_at: float) -> Robots:
-        """Return what another crawler has read, perhaps under another name.
-
-        Raises:
-            ValueError: it was not packed so.
-        """
-        return cls(_unpack(packed), agent=agent, expires_at=expires_at)
-
-    def allows(self, url: str) -> bool:
-        """Tell whether the crawler may ask for a URL of the server."""
-        if self._rules is None:
-            return not self.unreachable
-        return bool(self._rules.can_fetch(url, self._agent))
+    Raises:
+        ValueError: it was not packed so, is for a crawler of another name, or lacks the sitemaps that are wanted.
+    """
+    if packed[:1] != _FORM:
+        raise ValueError("no packed robots.txt")
+    unpacker = zlib.decompressobj(-15)
+    try:
+        body = unpacker.decompress(packed[1:], _UNPACKED_MAX)
+        found = msgspec.msgpack.decode(body, type=_Packed)
+    except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ValueError("no packed robots.txt") from error
+    if not unpacker.eof or unpacker.unused_data:
+        raise ValueError("a packed robots.txt that is cut off, too long, or followed by something")
+    if found.agent != agent or (wants_sitemaps and not found.took_sitemaps):
+        raise ValueError("a packed robots.txt that was read for another crawler")
+    delay = found.crawl_delay
+    if delay is not None and not 0 <= delay < inf:
+        raise ValueError("a packed robots.txt with a Crawl-delay that is no time")
+    check(found.rules)
+    return Robots(expires_at, found.rules, delay)
 
 
 class RobotsReading:
@@ -130,14 +140,15 @@ class RobotsReading:
         if 300 <= status < 400 and self._move(_location(result.headers)):
             return None
         if not 200 <= status < 300:
-            return Robots(agent=self._agent, expires_at=now + TTL)
+            return Robots(now + TTL)
         body = _body(result)
         if isinstance(body, Failure):
             return self._unreachable(body.outcome, now)
-        return Robots(_text(body), agent=self._agent, expires_at=now + TTL)
+        found = parse(_counted(body), self._agent)
+        return Robots(now + TTL, found.rules, found.crawl_delay, found.sitemaps)
 
     def _unreachable(self, reason: str, now: float) -> Robots:
-        return Robots(agent=self._agent, expires_at=now + TTL_UNREACHABLE, unreachable=reason)
+        return Robots(now + TTL_UNREACHABLE, unreachable=reason)
 
     def _move(self, location: bytes) -> bool:
         target = urls.canonical(urls.from_header(location), self.url) if location else None
@@ -159,31 +170,11 @@ def _location(headers: list[Header]) -> bytes:
     return next((value for name, value in headers if name.lower() == b"location"), b"")
 
 
-def _pack(text: str) -> bytes | None:
-    body = text.encode()
-    if len(body) > _UNPACKED_MAX:
-        return None
-    packed = zlib.compress(body, 6, -15) if body else b""
-    return packed if len(packed) <= PACKED_MAX else None
-
-
-def _unpack(packed: bytes) -> str:
-    """Undo `_pack`; of what it did not make, read no more than that could be."""
-    if not packed:
-        return ""
-    unpacker = zlib.decompressobj(-15)
-    try:
-        body = unpacker.decompress(packed, _UNPACKED_MAX + 1)
-    except zlib.error as error:
-        raise ValueError("no packed robots.txt") from error
-    if not unpacker.eof or unpacker.unused_data or len(body) > _UNPACKED_MAX:
-        raise ValueError("a packed robots.txt that is cut off, too long, or followed by something")
-    return body.decode()
-
-
-def _text(body: bytes) -> str:
+def _counted(body: bytes) -> bytes:
+    """Return what counts of a file."""
     if _HTML.match(body):
-        return ""
+        return b""
     if len(body) > SIZE_MAX:  # a rule cut in two would be another rule
-        body = body[: max(body.rfind(b"\n", 0, SIZE_MAX), 0)]
-    return body.decode("utf-8-sig", "replace")
+        end = max(body.rfind(b"\n", 0, SIZE_MAX), body.rfind(b"\r", 0, SIZE_MAX))
+        return body[: max(end, 0)]
+    return body

@@ -90,6 +90,7 @@ class Job:
         self._records: list[list[bytes]] = [[] for _ in self.outputs]
         self._ended: list[Ended] = []
         self._samples: list[Sample] = []
+        self._robots: dict[str, tuple[bytes, float]] = {}
         self._changed: set[str] = set()
         self._promised: deque[str] = deque()
         self.rates = None if directory is None else RatesFile(directory)
@@ -162,6 +163,7 @@ class Job:
         )
         frontier.restore(blocks, chain.from_iterable(map(unpack, self._journal.fingerprints())))
         frontier.rest(now)
+        self._journal.forget_robots(before=wall)
         total.hold(now + total.pause)
         for key, state in self._states.items():
             pace = frontier.server(key).origin_pace
@@ -227,6 +229,14 @@ class Job:
         self._samples += samples
 
     # What servers ask for
+
+    def keep_robots(self, server: str, packed: bytes, expires_at: float) -> None:
+        """Keep what the robots.txt of a server says until ``expires_at``, seconds since 1970; the next commit writes it."""
+        self._robots[server] = (packed, expires_at)
+
+    def robots(self, server: str) -> tuple[bytes, float] | None:
+        """Return what was kept of the robots.txt of a server, and until when; None: nothing was."""
+        return self._robots.get(server) or self._journal.robots(server)
 
     on_change: Callable[[str], None] = staticmethod(lambda _: None)
     """Is told when what is remembered of a server has changed."""
@@ -304,6 +314,7 @@ class Job:
         grown = [
             (growth, growth.block.size, encode_done(growth.block.done)) for growth in changes.grown
         ]
+        robots = dict(self._robots)
         batch = Batch(
             done=[(encode_done(block.done), block.number) for block in changes.progressed],
             finished=[(block.number,) for block in changes.finished],
@@ -313,6 +324,7 @@ class Job:
             samples=self._samples,
             outbox=outbox.new,
             heard=[(number,) for number in outbox.heard],
+            robots=[(server, *kept) for server, kept in robots.items()],
             meta=meta
             | {
                 "seed_hosts": dict(self.seed_hosts),
@@ -330,6 +342,9 @@ class Job:
             self._thread, self._write, batch, grown, records
         )
         self.pending -= written
+        for server, kept in robots.items():  # until now it was not to be had from the disk
+            if self._robots[server] is kept:
+                del self._robots[server]
         frontier.committed(changes)
 
     def _meet(self, frontier: Frontier) -> None:

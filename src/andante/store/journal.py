@@ -33,6 +33,7 @@ _LAYOUT = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE block (number INTEGER PRIMARY KEY, server TEXT NOT NULL, grades BLOB NOT NULL, size INTEGER NOT NULL, done BLOB NOT NULL, links BLOB NOT NULL);
 CREATE TABLE seen (number INTEGER PRIMARY KEY, fingerprints BLOB NOT NULL);
+CREATE TABLE robots (server TEXT PRIMARY KEY, packed BLOB NOT NULL, expires_at REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE server (key TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE ended (number INTEGER PRIMARY KEY, outcomes BLOB NOT NULL);
 CREATE TABLE series (number INTEGER PRIMARY KEY, samples BLOB NOT NULL);
@@ -96,6 +97,8 @@ class Batch(msgspec.Struct, kw_only=True):
     """What a node of a cluster still has to say: number, part."""
     heard: list[tuple[int]] = []
     """Numbers of those that were heard."""
+    robots: list[tuple[str, bytes, float]] = []
+    """What robots.txt say: server, packed, until when that holds in seconds since 1970."""
     meta: dict[str, Any] = {}
 
 
@@ -179,6 +182,17 @@ class Journal:
             rows = self._reader.execute("SELECT key, state FROM server")
             return {key: decode(_unseal(state, key)) for key, state in rows}
 
+    def robots(self, server: str) -> tuple[bytes, float] | None:
+        """Return what the robots.txt of a server says, packed, and until when that holds in seconds since 1970; None: it was not read, or the row is damaged."""
+        query = "SELECT packed, expires_at FROM robots WHERE server = ?"
+        row = self._reader.execute(query, (server,)).fetchone()
+        if row is None:
+            return None
+        try:
+            return _unseal(row[0], server, row[1]), float(row[1])
+        except (TypeError, ValueError):
+            return None  # to read robots.txt again mends it
+
     def ended(self) -> Iterator[Ended]:
         """Return the URLs that ended without a page, in the order they ended."""
         with self.reading("ended"):
@@ -217,6 +231,10 @@ class Journal:
         self._writer.executescript(
             "BEGIN; DELETE FROM block; DELETE FROM seen; DELETE FROM ended; DELETE FROM meta WHERE key = 'stats'; COMMIT;"
         )
+
+    def forget_robots(self, before: float) -> None:
+        """Forget robots.txt that hold no longer than ``before``, seconds since 1970."""
+        self._writer.execute("DELETE FROM robots WHERE expires_at <= ?", (before,))
 
     def forget_queue(self) -> None:
         """Forget the URLs that wait: they are kept elsewhere."""
@@ -284,6 +302,13 @@ class Journal:
                     ((number, _seal(part, number)) for number, part in batch.outbox),
                 )
                 db.executemany("DELETE FROM outbox WHERE number = ?", batch.heard)
+                db.executemany(
+                    "REPLACE INTO robots VALUES (?, ?, ?)",
+                    (
+                        (server, _seal(packed, server, expires_at), expires_at)
+                        for server, packed, expires_at in batch.robots
+                    ),
+                )
                 db.executemany(
                     "REPLACE INTO meta VALUES (?, ?)",
                     ((key, _seal(encode(value), key)) for key, value in batch.meta.items()),
