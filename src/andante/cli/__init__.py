@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any, NoReturn
 
 from andante.cli import crawl, experiment, forget, plan, rate, simulate, status
+from andante.cli.workers import INTERRUPTED
 from andante.cluster.exchange import ClusterError, UnreachableError
 from andante.crawl.settings import SettingsError
 from andante.store.journal import JobError
@@ -56,3 +57,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except BrokenPipeError:
         return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED

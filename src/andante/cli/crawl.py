@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,6 +16,7 @@ import uvloop
 from andante import url as urls
 from andante.cli import workers
 from andante.cli.flags import add_settings, given
+from andante.cli.signals import stop_on_signals
 from andante.crawl import Crawl, Settings, SettingsError, load
 from andante.crawl.settings import from_strings
 from andante.observe import Event, EventLog
@@ -27,6 +26,8 @@ from andante.units import counted
 
 _OF_A_PROCESS = ("--workers", "--job", "--output", "--cluster", "--node")
 """Flags that differ from process to process."""
+
+_STOPPING = "andante: stopping when the responses under way have come, in 2 s at most; the same signal again ends it at once"
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     progress = None if arguments.quiet or arguments.json_log else _progress()
     try:
         with _warnings(said=not arguments.json_log):
-            uvloop.run(_crawl(crawl, progress))
+            uvloop.run(_crawl(crawl, progress, is_quiet=progress is None))
     except OSError as error:
         print(f"andante: {error}", file=sys.stderr)
         print(f"andante: what was committed is safe; {_again(crawl)}", file=sys.stderr)
@@ -175,20 +176,16 @@ def _progress() -> Progress:
     return LiveProgress() if sys.stderr.isatty() else PlainProgress()
 
 
-async def _crawl(crawl: Crawl, progress: Progress | None) -> None:
-    """Run to the end; the first Ctrl-C stops cleanly, the second at once."""
-    loop = asyncio.get_running_loop()
-    current = asyncio.current_task()
-    assert current is not None
+async def _crawl(crawl: Crawl, progress: Progress | None, *, is_quiet: bool) -> None:
+    """Run to the end, or until a signal comes."""
 
-    def interrupt() -> None:
-        if crawl.interrupted:
-            current.cancel()
+    def stop() -> None:
         crawl.interrupt()
+        if not is_quiet:
+            print(_STOPPING, file=sys.stderr)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interrupt)
-    with progress or contextlib.nullcontext(), contextlib.suppress(asyncio.CancelledError):
+    stop_on_signals(stop)
+    with progress or contextlib.nullcontext():
         await crawl.run(progress)
 
 

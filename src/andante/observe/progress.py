@@ -118,6 +118,7 @@ class LiveProgress:
 
     def __enter__(self) -> Self:
         self._live.start()
+        self._live.console.show_cursor()  # a process that is killed could not bring it back
         return self
 
     def __exit__(
