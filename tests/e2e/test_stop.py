@@ -1,6 +1,7 @@
 """How a crawl is stopped, also when its loop stands still; and that it goes on from there with nothing lost."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -129,3 +130,49 @@ def test_under_nohup_the_end_of_the_terminal_changes_nothing(tmp_path):
             assert len(pages(tmp_path)) == 2
 
     uvloop.run(main())
+
+
+# While it stands still
+
+
+LETS_OTHERS_RUN = "__import__('time').sleep({seconds})"
+LETS_NOBODY_RUN = "ctypes.PyDLL(None).sleep({seconds})"
+
+
+def stalled(cwd, what, *flags):
+    """Return what a crawl has said whose loop stood still after /6 had come, and then went on."""
+
+    async def main():
+        async with Web() as web:
+            server = await web.server(web_of_ten())
+            running = await hanging(cwd, server, what, *flags)
+            done = await asyncio.to_thread(running.wait)
+            assert done.status == 0, done.err
+            assert len(pages(cwd)) == 11
+            return server.url, done.err
+
+    return uvloop.run(main())
+
+
+def test_a_loop_that_stands_still_is_told_meanwhile(tmp_path):
+    url, err = stalled(tmp_path, LETS_OTHERS_RUN.format(seconds=4), "--quiet")
+    first, *more = err.splitlines()
+    assert first.startswith("andante: the event loop has stood still for 1.")
+    assert first.endswith(f"; the last response was {url}6 (51 B)")
+    assert len(more) < 3, "it is said again when the time has doubled"
+
+
+def test_where_c_code_lets_no_thread_run_the_traceback_is_told_meanwhile(tmp_path):
+    _, err = stalled(tmp_path, LETS_NOBODY_RUN.format(seconds=5), "--quiet")
+    assert err.startswith("Timeout (0:00:03)!\n")
+    assert 'user.py", line 8 in worth' in err
+
+
+def test_the_log_has_events_while_it_stands_and_after(tmp_path):
+    url, err = stalled(tmp_path, LETS_OTHERS_RUN.format(seconds=2), "--json-log")
+    events = [json.loads(line) for line in err.splitlines()]
+    assert {event["event"] for event in events} > {"loop.stalling", "loop.stalled"}
+    for event in events:
+        if event["event"].startswith("loop."):
+            assert (event["url"], event["bytes"]) == (url + "6", 51)
+            assert event["seconds"] > 1

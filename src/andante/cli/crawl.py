@@ -17,6 +17,7 @@ from andante import url as urls
 from andante.cli import workers
 from andante.cli.flags import add_settings, given
 from andante.cli.signals import stop_on_signals
+from andante.cli.watchdog import Watchdog
 from andante.crawl import Crawl, Settings, SettingsError, load
 from andante.crawl.settings import from_strings
 from andante.observe import Event, EventLog
@@ -66,16 +67,15 @@ def run(arguments: argparse.Namespace) -> int:
     seeds, settings = _settings(arguments)
     if arguments.workers:
         return _run_workers(arguments, settings)
-    observer: Callable[[Event], None] | None = None
-    if arguments.json_log:
-        observer = EventLog(sys.stderr.buffer)
-    elif settings.cluster and not arguments.quiet:
+    log = EventLog(sys.stderr.buffer) if arguments.json_log else None
+    observer: Callable[[Event], None] | None = log
+    if log is None and settings.cluster and not arguments.quiet:
         observer = _say
     crawl = Crawl(seeds, settings=settings, on_event=observer)
     progress = None if arguments.quiet or arguments.json_log else _progress()
     try:
         with _warnings(said=not arguments.json_log):
-            uvloop.run(_crawl(crawl, progress, is_quiet=progress is None))
+            uvloop.run(_crawl(crawl, progress, log, is_quiet=progress is None))
     except OSError as error:
         print(f"andante: {error}", file=sys.stderr)
         print(f"andante: what was committed is safe; {_again(crawl)}", file=sys.stderr)
@@ -176,7 +176,9 @@ def _progress() -> Progress:
     return LiveProgress() if sys.stderr.isatty() else PlainProgress()
 
 
-async def _crawl(crawl: Crawl, progress: Progress | None, *, is_quiet: bool) -> None:
+async def _crawl(
+    crawl: Crawl, progress: Progress | None, log: EventLog | None, *, is_quiet: bool
+) -> None:
     """Run to the end, or until a signal comes."""
 
     def stop() -> None:
@@ -185,7 +187,7 @@ async def _crawl(crawl: Crawl, progress: Progress | None, *, is_quiet: bool) -> 
             print(_STOPPING, file=sys.stderr)
 
     stop_on_signals(stop)
-    with progress or contextlib.nullcontext():
+    with progress or contextlib.nullcontext(), Watchdog(crawl.loop_monitor, log):
         await crawl.run(progress)
 
 

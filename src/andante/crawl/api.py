@@ -22,6 +22,7 @@ from andante.crawl.changes import decisive, told
 from andante.crawl.cluster import Cluster
 from andante.crawl.engine import Engine
 from andante.crawl.join import clock, join
+from andante.crawl.loop_monitor import LoopMonitor
 from andante.crawl.settings import Settings, SettingsError, from_strings
 from andante.crawl.start import Choice, choose, engine, limits, open_job
 from andante.crawl.state import State
@@ -77,6 +78,8 @@ class Crawl:
         self._on_event = on_event
         self._state: State | None = None
         self._engine: Engine | None = None
+        self.loop_monitor = LoopMonitor()
+        """Sees whether the event loop of the crawl stands still."""
         self._interrupted = False
         self._pages: asyncio.Queue[Page | None] | None = None
         self._running: asyncio.Task[None] | None = None
@@ -168,6 +171,7 @@ class Crawl:
             quality=choice.quality,
             deliver=deliver,
             emit=self._on_event,
+            monitor=self.loop_monitor,
             cluster=cluster,
             **{"clock": clock} if cluster else {},
         )
@@ -176,7 +180,8 @@ class Crawl:
             running.stop("interrupted")
         showing = asyncio.create_task(_show(running, progress)) if progress else None
         try:
-            await running.run()
+            with self.loop_monitor.watch(self._on_event):
+                await running.run()
         finally:
             if showing is not None:
                 showing.cancel()
