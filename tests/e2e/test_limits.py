@@ -429,13 +429,25 @@ def test_quiet(tmp_path):
     assert (done.status, done.out, done.err) == (0, "", "")
 
 
-def test_a_crawl_that_got_nothing_has_failed(tmp_path):
+FRUITLESS = {
+    "closed (before the response); if the server speaks TLS, give https://": {"/": Reply(cut=True)},
+    "status 401": {"/": Reply(401)},
+    "status 404": {},
+    "robots (robots.txt does not allow it)": {
+        "/robots.txt": robots("User-agent: *\nDisallow: /"),
+        "/": page(),
+    },
+}
+
+
+@pytest.mark.parametrize("why", FRUITLESS)
+def test_a_crawl_that_got_nothing_has_failed(tmp_path, why):
     async def main():
         async with Web() as web:
-            server = await web.server({"/": Reply(cut=True)})
-            flags = ("--rate", "max", "--retries", "0", "--give-up-after", "1")
+            server = await web.server(FRUITLESS[why])
+            flags = ("--rate", "max", "--retries", "0", "--give-up-after", "1", "--quiet")
             return await crawl(tmp_path, server.url, *flags)
 
     done = uvloop.run(main())
     assert done.status == 1
-    assert done.err == "andante: nothing could be fetched: closed\n"
+    assert done.err == f"andante: nothing could be fetched: {why}\n"

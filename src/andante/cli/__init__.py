@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
     root = Parser(
         prog="andante",
         description="A web crawler that is fast, polite and sure.",
-        epilog="Exit status: 0 done, 1 the crawl failed, 2 wrong usage, 130 interrupted.",
+        epilog="Exit status: 0 done, 1 the crawl failed or got no page, 2 wrong usage, 130 interrupted.",
     )
     root.add_argument("--version", action="version", version=f"andante {version('andante')}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)

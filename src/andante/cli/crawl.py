@@ -16,6 +16,7 @@ import uvloop
 from andante import url as urls
 from andante.cli import workers
 from andante.cli.flags import add_settings, given
+from andante.cli.fruitless import why_nothing
 from andante.cli.signals import stop_on_signals
 from andante.cli.watchdog import Watchdog
 from andante.crawl import Crawl, Settings, SettingsError, load
@@ -23,6 +24,7 @@ from andante.crawl.settings import from_strings
 from andante.observe import Event, EventLog
 from andante.observe.progress import LiveProgress, PlainProgress, Progress
 from andante.observe.report import summary
+from andante.store import inspect
 from andante.units import counted
 
 _OF_A_PROCESS = ("--workers", "--job", "--output", "--cluster", "--node")
@@ -101,9 +103,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(
             "\nNothing was left to do: the other nodes do the rest, or the crawl is over; to crawl the same anew, see andante forget"
         )
-    if not crawl.settings.cluster and not crawl.stats.ended - crawl.stats.failed.total():
-        reasons = ", ".join(crawl.stats.failed)
-        print(f"andante: nothing could be fetched: {reasons}", file=sys.stderr)
+    if not crawl.settings.cluster and not crawl.stats.pages:
+        assert crawl.settings.job is not None
+        ended = inspect(crawl.settings.job).ended
+        print(f"andante: {why_nothing(crawl.stats, ended, crawl.seeds)}", file=sys.stderr)
         return 1
     return 0
 
@@ -143,13 +146,13 @@ def _settings(arguments: argparse.Namespace) -> tuple[list[str], Settings]:
 
 
 def _directory(seeds: list[str]) -> Path:
-    """Name the job after the first seed's host."""
+    """Name the job after the first seed's host, and its port where that is not the usual one: those are two sites."""
     url = urls.canonical(seeds[0]) if seeds else None
     if url is None and not seeds:
         raise SettingsError(
             "no seeds: give at least one URL to start from, or --job with a job to go on with"
         )
-    return Path(urls.host(url) if url else "job")
+    return Path(urls.file_name(url) if url else "job")
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from typing import Any, Self
 import uvloop
 
 from andante import url as urls
-from andante.crawl.changes import decisive, told
+from andante.crawl.changes import decisive, told, told_of_excluded, told_of_seeds
 from andante.crawl.cluster import Cluster
 from andante.crawl.engine import Engine
 from andante.crawl.join import clock, join
@@ -93,6 +93,11 @@ class Crawl:
         return self._state.stats if self._state else Stats()
 
     @property
+    def seeds(self) -> list[str]:
+        """Where it starts, in canonical form: those of this start, and once it runs those of the starts before, and where they have moved."""
+        return list(self._state.seeds if self._state else self._seeds)
+
+    @property
     def known(self) -> int:
         """URLs met."""
         return self._state.frontier.known if self._state else 0
@@ -156,8 +161,13 @@ class Crawl:
         cluster: Cluster | None,
     ) -> None:
         settings = self.settings
-        if changed := told(job.settings, decisive(settings)):
-            self._warn(changed)
+        for line in (
+            told(job.settings, decisive(settings)),
+            told_of_seeds(job.seeds, self._seeds),
+            told_of_excluded(self._seeds, settings.exclude),
+        ):
+            if line:
+                self._warn(line)
         for seed in self._seeds:  # not those that a server has moved to
             job.seed_hosts.setdefault(urls.host(seed), None)
         client.trust(job.seed_hosts)

@@ -36,6 +36,10 @@ CREATE TABLE outbox (number INTEGER PRIMARY KEY, part BLOB NOT NULL);
 """
 
 
+_WRITTEN = "redirect-out-of-scope"
+"""The reason for exclusion of what the outputs hold all the same."""
+
+
 class JobError(Exception):
     """A job cannot be opened or written; the message is one line for the user."""
 
@@ -174,10 +178,12 @@ class Journal:
         yield from self._reader.execute("SELECT number, part FROM outbox ORDER BY number")
 
     def is_fruitless(self) -> bool:
-        """Tell whether the job has ended and all that it asked for had failed, as without a network."""
+        """Tell whether the job has ended and nothing has come that the outputs hold: all has failed, as without a network, or robots.txt forbade it."""
         stats = self.meta().get("stats", {})
-        got = any(stats.get(name) for name in ("fetched", "redirected", "excluded"))
-        return bool(stats.get("failed")) and not got and next(self.blocks(), None) is None
+        excluded = stats.get("excluded", {})
+        got = any(stats.get(name) for name in ("fetched", "redirected")) or (_WRITTEN in excluded)
+        ended = stats.get("failed") or excluded
+        return bool(ended) and not got and next(self.blocks(), None) is None
 
     # Writing
 
