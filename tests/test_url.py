@@ -42,6 +42,19 @@ REFUSED = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("url", "authority", "name"),
+    [
+        ("http://a.example/x", "a.example", "a.example"),
+        ("https://a.example:8443/", "a.example:8443", "a.example_8443"),
+        ("http://[::1]/", "[::1]", "__1"),
+        ("http://[::1]:8081/", "[::1]:8081", "__1_8081"),
+    ],
+)
+def test_a_host_has_its_port_where_that_is_not_the_usual_one(url, authority, name):
+    assert (urls.authority(url), urls.file_name(url)) == (authority, name)
+
+
 @pytest.mark.parametrize(("raw", "expected"), CANONICAL)
 def test_canonical_form(raw, expected):
     assert urls.canonical(raw) == expected

@@ -1,5 +1,8 @@
 """What ends a command with one line in the place of a traceback."""
 
+INTERRUPTED = 130
+"""Exit status of a command that was interrupted: what the shell gives for Ctrl-C."""
+
 
 class AndanteError(Exception):
     """Something is not as it must be; the message is one line for the user."""

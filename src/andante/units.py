@@ -118,8 +118,10 @@ def counted(count: int, noun: str) -> str:
 
 
 def format_rate(per_minute: float) -> str:
-    """Return pages a minute in words: ``40/min``, or ``max``."""
-    return "max" if math.isinf(per_minute) else f"{per_minute:g}/min"
+    """Return pages a minute in words: ``40/min``, ``max``, or ``pause`` for 0."""
+    if math.isinf(per_minute):
+        return "max"
+    return f"{per_minute:g}/min" if per_minute else "pause"
 
 
 def format_exact(seconds: float) -> str:

@@ -119,6 +119,16 @@ def host(url: str) -> str:
     return parts(url).host
 
 
+def authority(url: str) -> str:
+    """Return the host of a canonical URL, with its port where that is not the usual one: ``example.org``, ``example.org:8081``."""
+    return origin(url).partition("://")[2]
+
+
+def file_name(url: str) -> str:
+    """Return `authority` in a form for names of files and keys: ``example.org_8081``; a colon has a meaning for `scp` and `tar`."""
+    return authority(url).translate({ord("["): None, ord("]"): None, ord(":"): "_"})
+
+
 _SITES_MAX = 10_000
 """Hosts whose site is remembered: a look into the list takes microseconds, and crawls come back to their hosts."""
 

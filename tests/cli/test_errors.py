@@ -150,3 +150,19 @@ def test_help_is_there(tmp_path, command):
     done = andante(*command, "--help", cwd=tmp_path)
     assert done.returncode == 0
     assert "usage: andante" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://127.0.0.1:9/", "127.0.0.1_9"),
+        ("http://127.0.0.1:10/", "127.0.0.1_10"),
+        ("https://localhost:9/", "localhost_9"),
+        ("http://[::1]:9/", "__1_9"),
+    ],
+)
+def test_a_job_is_named_after_host_and_port(tmp_path, url, name):
+    """Of two sites on one machine each has its own."""
+    flags = ("--max-time", "1ms", "--quiet")
+    assert andante("crawl", url, *flags, cwd=tmp_path).returncode == 1
+    assert [path.name for path in tmp_path.iterdir()] == [name]

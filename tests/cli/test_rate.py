@@ -6,7 +6,7 @@ import pytest
 
 from andante.cli import main
 from andante.flow import Sample
-from andante.store import Job, RatesFile
+from andante.store import Job, Rates, RatesFile
 from andante.store.journal import Batch, Journal, ServerState
 from andante.store.lock import Lock
 
@@ -85,18 +85,45 @@ def test_keywords_may_be_written_in_capitals(rate, job, written):
     assert RatesFile(job).read().rate == ""
 
 
+@pytest.mark.parametrize("written", ["0", "0/min", "0.0 / s", "pause", " PAUSE"])
+@pytest.mark.parametrize("which", [[], ["--total"], ["--server", "a.example"]])
+def test_nothing_is_asked_in_a_pause(rate, job, written, which):
+    status, out, _ = rate(written, *which)
+    assert status == 0
+    assert any(line.endswith("  pause") for line in out)
+    rates = RatesFile(job).read()
+    assert rates.has_paused
+    assert 0 in (rates.of("http://a.example", 5.0), rates.total(5.0))
+    assert rate("reset", *which)[0] == 0
+    assert not RatesFile(job).read().has_paused
+
+
+@pytest.mark.parametrize("flag", [["--server", "a.example"], ["--total"], []])
+def test_flags_and_what_else_is_given_stand_in_any_order(job, capsys, flag):
+    for order in (
+        [str(job), "5/s", *flag],
+        [str(job), *flag, "5/s"],
+        [*flag, str(job), "5/s"],
+    ):
+        (job / "rates.json").unlink(missing_ok=True)
+        assert main(["rate", *order]) == 0
+        assert "5/s" in capsys.readouterr().out
+        assert RatesFile(job).read() != Rates()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["-5/min"], "'-5/min' is not a rate: write a number above 0"),
         (["-.5/min"], "'-.5/min' is not a rate: write a number above 0"),
+        (["--total", "-5/min"], "'-5/min' is not a rate: write a number above 0"),
         (
             ["0.0000000001/min"],
-            "is not a rate: it must be from 0.01/h to 1000000/s, or max, or reset",
+            "is not a rate: it must be from 0.01/h to 1000000/s, or max, pause or reset",
         ),
         (
             ["9" * 400 + "/min"],
-            "is not a rate: it must be from 0.01/h to 1000000/s, or max, or reset",
+            "is not a rate: it must be from 0.01/h to 1000000/s, or max, pause or reset",
         ),
         (
             ["1/s", "--server", "::1"],
@@ -139,7 +166,7 @@ def test_a_server_is_named_as_in_urls(rate, job, written, name, origin):
 @pytest.mark.parametrize(
     "arguments",
     [
-        *([written] for written in ("0/min", "-1/min", "nan", "40/fortnight", "", "40", "inf/s")),
+        *([written] for written in ("-1/min", "nan", "40/fortnight", "", "40", "inf/s")),
         *(["1/s", "--server", server] for server in ("", "a b", "::1", "ftp://a", "http://a/page")),
         ["1/s", "--server", "a.example", "--total"],
     ],

@@ -213,3 +213,29 @@ def test_idle_servers_are_forgotten_unless_they_are_in_trouble():
     # What was forgotten had answered: it is not given up at its first trouble.
     crawl.throttle.fetched(crawl.a, Failure(Outcome.TLS), crawl.time)
     assert not crawl.throttle.is_given_up(crawl.a)
+
+
+def test_a_server_that_is_paused_says_so():
+    crawl = Crawl(rate=60.0)
+    crawl.answer(crawl.a)
+    crawl.throttle.change(Rates(servers={"a.example": "pause"}))
+    assert (crawl.a.next_time, crawl.b.origin_pace.next_time < inf) == (inf, True)
+    for _ in range(3):
+        crawl.time += 10
+        [sample] = [each for each in crawl.throttle.samples() if each.server == A]
+        assert (sample.set_point, sample.reason) == (0, "paused")
+    crawl.throttle.change(Rates())
+    assert crawl.a.next_time <= crawl.time
+    crawl.answer(crawl.a)
+    [sample] = [each for each in crawl.throttle.samples() if each.server == A]
+    assert (sample.set_point, sample.reason) == (60, "")
+
+
+def test_a_crawl_that_is_paused_asks_nobody():
+    crawl = Crawl(rate=60.0, total_rate=600.0)
+    crawl.throttle.change(Rates(total_rate="pause"))
+    assert crawl.state.total.next_time == inf
+    assert crawl.throttle.has_paused
+    crawl.throttle.change(Rates(total_rate="5/s"))
+    assert crawl.state.total.next_time <= crawl.time
+    assert not crawl.throttle.has_paused

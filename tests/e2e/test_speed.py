@@ -94,6 +94,46 @@ def test_a_running_crawl_takes_another_set_point_which_stays(tmp_path):
         assert [e["speed"] for e in events if e["event"] == "rates.changed"] == [given]
 
 
+@pytest.mark.parametrize("which", [[], ["--total"], ["--server", "127.0.0.2"]])
+def test_a_crawl_that_is_paused_waits_until_another_rate_is_given(tmp_path, which):
+    """Also by a start in between, which says what it waits for."""
+
+    async def changed(running):
+        while '"rates.changed"' not in running.err:
+            assert running.process.poll() is None, running.err
+            await asyncio.sleep(0.01)
+
+    async def main():
+        async with Web() as web:
+            server = await web.server(leaves(400))
+            command = ("crawl", server.url, "--job", "job", "--rate", "10/s")
+            crawl = Running(*command, "--json-log", cwd=tmp_path)
+            while len(server.visits) < 5:
+                await asyncio.sleep(0.01)
+            done = await andante("rate", "job", "pause", *which, cwd=tmp_path)
+            assert done.status == 0, done.err
+            await changed(crawl)
+            await asyncio.sleep(0.2)
+            before = len(server.visits)
+            await asyncio.sleep(1)
+            assert len(server.visits) == before
+            crawl.process.terminate()
+            await asyncio.to_thread(crawl.wait)
+            if not which:
+                again = await andante(*command, "--max-time", "11s", cwd=tmp_path)
+                assert ", waiting for andante rate: what is left is paused\n" in again.err
+                assert len(server.visits) == before
+            crawl = Running(*command, "--json-log", cwd=tmp_path)
+            await changed(crawl)
+            await andante("rate", "job", *which, "max", cwd=tmp_path)
+            if which == ["--total"]:
+                await andante("rate", "job", "max", cwd=tmp_path)
+            assert (await asyncio.to_thread(crawl.wait)).status == 0
+            assert len(server.paths) == 401
+
+    uvloop.run(main())
+
+
 def test_a_damaged_file_of_rates_is_told_and_the_crawl_goes_on(tmp_path):
     events = []
 

@@ -142,6 +142,30 @@ def test_7_the_same_set_point_again_changes_nothing():
     assert pace.slot == 12.0
 
 
+@pytest.mark.parametrize("before", [60, math.inf])
+@pytest.mark.parametrize("sent", [0, 1])
+def test_8_in_a_pause_nothing_goes_and_after_it_the_new_set_point_holds(before, sent):
+    pace = Pace(set_point=before, delay=0.5)
+    for _ in range(sent):
+        pace.on_sent(10.0)
+        pace.on_finished(10.2)
+    pace.change(0, 11.0)
+    pace.hold(30.0)
+    assert (pace.set_point, pace.next_time, pace.owed) == (0, math.inf, 30.0)
+    pace.change(120, 40.0)
+    assert send(pace, 3, now=40.0) == [40.0, 40.5, 41.0]
+
+
+def test_8_what_was_under_way_when_the_pause_came_changes_nothing():
+    pace = Pace(set_point=0, delay=2.0)
+    assert pace.pause == 2.0
+    pace.on_sent(10.0)
+    pace.on_finished(11.0)
+    assert (pace.next_time, pace.owed) == (math.inf, 13.0)
+    pace.change(60, 11.5)
+    assert pace.next_time == 13.0
+
+
 def test_without_a_set_point_only_delay_and_hold_count():
     pace = Pace()
     assert send(pace, 3, now=4.0) == [4, 4, 4]
@@ -157,9 +181,9 @@ def test_who_sends_too_early_pays_back():
     assert pace.next_time == 3.0
 
 
-@pytest.mark.parametrize("set_point", [0, -40, math.nan, -math.inf])
-def test_a_set_point_is_a_number_above_0(set_point):
-    with pytest.raises(ValueError, match="must be a number of pages a minute above 0, or infinity"):
+@pytest.mark.parametrize("set_point", [-40, math.nan, -math.inf])
+def test_a_set_point_is_a_number_of_0_or_more(set_point):
+    with pytest.raises(ValueError, match="must be a number of pages a minute, infinity for none"):
         Pace(set_point=set_point)
     pace = Pace(set_point=40)
     with pytest.raises(ValueError, match="is not a rate"):

@@ -132,8 +132,10 @@ class Walk:
         self.chance.choice([server.origin_pace, server.address.pace]).hold(self.now + 2)
 
     def change_rates(self):
-        rate = self.chance.choice([60, inf])
-        self.frontier.change_rates(lambda _: rate, self.now)
+        """Some servers, or all, may be paused."""
+        rate = self.chance.choice([60, inf, 0])
+        rates = dict.fromkeys(self.servers, rate) | {self.chance.choice(self.servers): 600}
+        self.frontier.change_rates(rates.__getitem__, self.now)
 
     def wait(self):
         self.now += self.chance.choice([0.01, 0.1, 1.0, 3.0])
@@ -178,6 +180,7 @@ class Walk:
         assert all(address.visits == visits for address, visits in at.items())
         if any(map(self.is_due, self.all())):
             assert frontier.wakeup() <= self.now
+        assert all(server.owed < inf for server in self.all()), "a pause is no debt"
 
     def run(self, steps):
         anywhere = [self.offer, self.rescore, *[self.open] * 4, self.cool, self.wait]
@@ -192,6 +195,7 @@ class Walk:
         self.drain()
 
     def drain(self):
+        self.frontier.change_rates(lambda _: 600, self.now)
         for _ in range(2_000):
             while self.visits:
                 self.do_errand()

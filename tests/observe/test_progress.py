@@ -1,8 +1,11 @@
 import io
 from collections import Counter
+from math import inf
 
+import msgspec
 import pytest
 
+from andante.flow import Sample
 from andante.observe.progress import LiveProgress, PlainProgress, Snapshot, panel_rows, remaining
 from andante.observe.stats import Stats
 
@@ -42,19 +45,58 @@ def test_the_panel_says_what_matters():
 
 
 @pytest.mark.parametrize(
-    ("limits", "speed", "expected"),
+    ("limits", "queued", "speed", "drain", "expected"),
     [
-        ({}, 5.0, None),
-        ({"max_pages": 1304}, 10.0, 10.0),
-        ({"max_pages": 1304}, 0.0, None),
-        ({"max_time": 60.0}, 0.0, 19.0),
-        ({"max_time": 60.0, "max_pages": 1304}, 10.0, 10.0),
-        ({"max_time": 30.0}, 0.0, 0.0),
+        ({}, 500, 5.0, 0.0, None),
+        ({"max_pages": 1304}, 500, 10.0, 0.0, 10.0),
+        ({"max_pages": 1304}, 500, 0.0, 0.0, None),
+        ({"max_time": 60.0}, 500, 0.0, 0.0, 19.0),
+        ({"max_time": 60.0, "max_pages": 1304}, 500, 10.0, 0.0, 10.0),
+        ({"max_time": 30.0}, 500, 0.0, 0.0, 0.0),
+        ({"max_pages": 100_000}, 6, 0.6, 0.0, None),
+        ({"max_pages": 100_000}, 6, 0.6, -3.0, None),
+        ({"max_pages": 100_000}, 6, 0.6, 0.5, 12.0),
+        ({}, 6, 0.6, 0.5, 12.0),
+        ({"max_time": 46.0}, 6, 0.6, 0.5, 5.0),
     ],
 )
-def test_the_time_left_is_the_nearest_limits(limits, speed, expected):
-    now = Snapshot(stats=STATS, known=0, queued=0, servers=0, visits=0, elapsed=41.0, **limits)
-    assert remaining(now, speed) == expected
+def test_the_time_left_is_that_of_the_nearest_limit_or_of_the_queue(
+    limits, queued, speed, drain, expected
+):
+    """Where the queue is shorter than the limit, and does not get shorter, nobody knows how many pages there are."""
+    now = Snapshot(stats=STATS, known=0, queued=queued, servers=0, visits=0, elapsed=41.0, **limits)
+    assert remaining(now, speed, drain) == expected
+
+
+def test_a_queue_that_gets_shorter_says_when_it_ends():
+    stream = io.StringIO()
+    progress = PlainProgress(stream)
+    for elapsed, queued in ((10.0, 9), (20.0, 29), (30.0, 19), (40.0, 9)):
+        now = msgspec.structs.replace(NOW, elapsed=elapsed, queued=queued, max_pages=10**6)
+        progress.update(now)
+    assert [line.partition(", about ")[2] for line in stream.getvalue().splitlines()] == [
+        *("", "", "19 s left", "9.0 s left"),
+    ]
+
+
+def test_the_panel_shows_hosts_as_they_are():
+    speed = Sample(
+        time=0.0,
+        server="http://[fd00::1]",
+        rate=38.0,
+        set_point=40.0,
+        ceiling=inf,
+        delay=0.0,
+        limit=1,
+        in_flight=1,
+        latency=0.1,
+        reason="",
+    )
+    stream = io.StringIO()
+    with LiveProgress(stream) as progress:
+        progress.update(msgspec.structs.replace(NOW, speeds=[speed], doing="[red]"))
+        assert "[fd00::1]" in stream.getvalue()
+        assert "[red]" in stream.getvalue()
 
 
 def test_the_live_panel_draws():

@@ -44,6 +44,16 @@ def test_what_is_not_given_is_as_the_settings_say():
     assert Rates(rate="2/s").of("http://a.example", 7.0) == 120
 
 
+@pytest.mark.parametrize("written", ["pause", "0", "0/min"])
+def test_a_pause_is_a_set_point_of_0(written):
+    assert Rates(rate=written).of("http://a.example", 7.0) == 0
+    assert Rates(total_rate=written).total(7.0) == 0
+    paused = Rates(rate="5/min", servers={"a.example": written})
+    assert (paused.of("http://a.example", 7.0), paused.of("http://b.example", 7.0)) == (0, 5)
+    assert paused.has_paused
+    assert not Rates(rate="5/min").has_paused
+
+
 def test_a_file_has_changed_only_when_it_has(tmp_path):
     file, other = RatesFile(tmp_path), RatesFile(tmp_path)
     assert file.changed() is None
@@ -62,7 +72,7 @@ def test_a_file_has_changed_only_when_it_has(tmp_path):
 
 @pytest.mark.parametrize(
     "written",
-    [b"", b"{", b"[]", b'{"rate": 40}', b'{"rate": "0/min"}', b'{"servers": {"a": "soon"}}'],
+    [b"", b"{", b"[]", b'{"rate": 40}', b'{"rate": "-1/min"}', b'{"servers": {"a": "soon"}}'],
 )
 def test_a_damaged_file_is_told_once_in_one_line(tmp_path, written):
     (tmp_path / "rates.json").write_bytes(written)

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, NoReturn
 
-from andante.errors import AndanteError
+from andante.errors import INTERRUPTED, AndanteError
 
 COMMANDS = {
     "crawl": "crawl sites into files",
@@ -31,6 +31,22 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**options, allow_abbrev=False)
         # What begins like a negative number is a value, and no flag: whoever reads it says what is allowed.
         self._negative_number_matcher = re.compile(r"-\.?\d")
+        self._is_mixing = False
+
+    def parse_known_args(  # type: ignore[override]  # typeshed has its overloads
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Take what a command is given on both sides of its flags, too; `argparse` takes it only where it stands together."""
+        found, rest = super().parse_known_args(args, namespace)
+        is_number = self._negative_number_matcher.match
+        has_flag = any(each.startswith("-") and not is_number(each) for each in rest)
+        if not rest or has_flag or self._is_mixing or self._subparsers is not None:
+            return found, rest
+        self._is_mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_mixing = False
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2."""
@@ -46,7 +62,7 @@ def parser(wanted: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     root = Parser(
         prog="andante",
         description="A web crawler that is fast, polite and sure.",
-        epilog="Exit status: 0 done, 1 the crawl failed, 2 wrong usage, 130 interrupted.",
+        epilog="Exit status: 0 done, 1 the crawl failed or got no page, 2 wrong usage, 130 interrupted.",
     )
     root.add_argument("--version", action="version", version=f"andante {version('andante')}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -70,3 +86,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_status
     except BrokenPipeError:
         return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED

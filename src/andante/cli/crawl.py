@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,15 +16,22 @@ import uvloop
 from andante import url as urls
 from andante.cli import workers
 from andante.cli.flags import add_settings, given
+from andante.cli.fruitless import why_nothing
+from andante.cli.signals import stop_on_signals
+from andante.cli.watchdog import Watchdog
 from andante.crawl import Crawl, Settings, SettingsError, load
 from andante.crawl.settings import from_strings
+from andante.errors import INTERRUPTED
 from andante.observe import Event, EventLog
 from andante.observe.progress import LiveProgress, PlainProgress, Progress
 from andante.observe.report import summary
+from andante.store import inspect
 from andante.units import counted
 
 _OF_A_PROCESS = ("--workers", "--job", "--output", "--cluster", "--node")
 """Flags that differ from process to process."""
+
+_STOPPING = "andante: stopping when the responses under way have come, in 2 s at most; the same signal again ends it at once"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -63,16 +68,15 @@ def run(arguments: argparse.Namespace) -> int:
     seeds, settings = _settings(arguments)
     if arguments.workers:
         return _run_workers(arguments, settings)
-    observer: Callable[[Event], None] | None = None
-    if arguments.json_log:
-        observer = EventLog(sys.stderr.buffer)
-    elif settings.cluster and not arguments.quiet:
+    log = EventLog(sys.stderr.buffer) if arguments.json_log else None
+    observer: Callable[[Event], None] | None = log
+    if log is None and settings.cluster and not arguments.quiet:
         observer = _say
     crawl = Crawl(seeds, settings=settings, on_event=observer)
     progress = None if arguments.quiet or arguments.json_log else _progress()
     try:
         with _warnings(said=not arguments.json_log):
-            uvloop.run(_crawl(crawl, progress))
+            uvloop.run(_crawl(crawl, progress, log, is_quiet=progress is None))
     except OSError as error:
         print(f"andante: {error}", file=sys.stderr)
         print(f"andante: what was committed is safe; {_again(crawl)}", file=sys.stderr)
@@ -90,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     if crawl.interrupted:
         if not arguments.quiet:
             print(f"andante: interrupted; {_again(crawl)}", file=sys.stderr)
-        return workers.INTERRUPTED
+        return INTERRUPTED
     if crawl.queued and not arguments.quiet:
         waiting = counted(crawl.queued, "URL")
         print(f"\n{waiting} left by a limit: the same command with a higher one goes on")
@@ -98,9 +102,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(
             "\nNothing was left to do: the other nodes do the rest, or the crawl is over; to crawl the same anew, see andante forget"
         )
-    if not crawl.settings.cluster and not crawl.stats.ended - crawl.stats.failed.total():
-        reasons = ", ".join(crawl.stats.failed)
-        print(f"andante: nothing could be fetched: {reasons}", file=sys.stderr)
+    if not crawl.settings.cluster and not crawl.stats.pages:
+        assert crawl.settings.job is not None
+        ended = inspect(crawl.settings.job).ended
+        print(f"andante: {why_nothing(crawl.stats, ended, crawl.seeds)}", file=sys.stderr)
         return 1
     return 0
 
@@ -140,13 +145,13 @@ def _settings(arguments: argparse.Namespace) -> tuple[list[str], Settings]:
 
 
 def _directory(seeds: list[str]) -> Path:
-    """Name the job after the first seed's host."""
+    """Name the job after the first seed's host, and its port where that is not the usual one: those are two sites."""
     url = urls.canonical(seeds[0]) if seeds else None
     if url is None and not seeds:
         raise SettingsError(
             "no seeds: give at least one URL to start from, or --job with a job to go on with"
         )
-    return Path(urls.host(url) if url else "job")
+    return Path(urls.file_name(url) if url else "job")
 
 
 @contextlib.contextmanager
@@ -173,20 +178,18 @@ def _progress() -> Progress:
     return LiveProgress() if sys.stderr.isatty() else PlainProgress()
 
 
-async def _crawl(crawl: Crawl, progress: Progress | None) -> None:
-    """Run to the end; the first Ctrl-C stops cleanly, the second at once."""
-    loop = asyncio.get_running_loop()
-    current = asyncio.current_task()
-    assert current is not None
+async def _crawl(
+    crawl: Crawl, progress: Progress | None, log: EventLog | None, *, is_quiet: bool
+) -> None:
+    """Run to the end, or until a signal comes."""
 
-    def interrupt() -> None:
-        if crawl.interrupted:
-            current.cancel()
+    def stop() -> None:
         crawl.interrupt()
+        if not is_quiet:
+            print(_STOPPING, file=sys.stderr)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interrupt)
-    with progress or contextlib.nullcontext(), contextlib.suppress(asyncio.CancelledError):
+    stop_on_signals(stop)
+    with progress or contextlib.nullcontext(), Watchdog(crawl.loop_monitor, log):
         await crawl.run(progress)
 
 

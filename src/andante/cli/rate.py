@@ -8,10 +8,10 @@ from ipaddress import IPv6Address
 from math import isinf
 from pathlib import Path
 
-from andante import units
 from andante import url as urls
 from andante.crawl import SettingsError
 from andante.store import Rates, RatesFile, has_met, is_running
+from andante.store.rates import PAUSE, set_point
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "rate",
         metavar="RATE",
         nargs="?",
-        help="requests to each server: 40/min, 2/s; max for no limit; reset for what the flags say. Without it: show what holds",
+        help="requests to each server: 40/min, 2/s; max for no limit; pause for none at all until another is given; reset for what the flags say. Without it: show what holds",
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
@@ -58,9 +58,12 @@ def _rate(written: str) -> str:
     if written.strip().lower() == "reset":
         return ""
     try:
-        return "max" if isinf(units.rate(written)) else written
+        rate = set_point(written)
     except ValueError as error:
-        raise SettingsError(f"{error}, or reset") from None
+        raise SettingsError(f"{error}, pause or reset") from None
+    if not rate:
+        return PAUSE
+    return "max" if isinf(rate) else written
 
 
 def _change(rates: Rates, written: str, server: str | None, *, total: bool) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from andante.crawl import SettingsError
 from andante.flow import Sample
 from andante.observe import Stats
-from andante.observe.report import summary
+from andante.observe.report import printable, summary
 from andante.store import Inspection, inspect, series
 
 
@@ -63,9 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     job = inspect(arguments.directory)
     if arguments.urls:
         for ended in job.ended:
-            # The detail may come from a server: nothing in it may steer a terminal.
-            detail = "".join(each if each.isprintable() else "\ufffd" for each in ended.detail)
-            print(f"{ended.state}\t{ended.reason}\t{ended.url}\t{detail}")
+            print(f"{ended.state}\t{ended.reason}\t{ended.url}\t{printable(ended.detail)}")
     elif arguments.json:
         print(msgspec.json.format(msgspec.json.encode(_as_json(job)), indent=2).decode())
     else:

@@ -16,15 +16,14 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
+from andante.cli.signals import ENDING, is_nohup, terminals, write_nowhere
 from andante.crawl import SettingsError
+from andante.errors import INTERRUPTED
 from andante.observe import Stats
 from andante.store import JobError, inspect
 from andante.store.formats import SUFFIXES
 from andante.store.lock import Lock
 from andante.units import counted, format_duration
-
-INTERRUPTED = 130
-"""Exit status."""
 
 _LOOK = 0.2
 """Seconds from one look at the processes to the next."""
@@ -88,10 +87,17 @@ def run(
             print(f"how they do: andante status --cluster {url}", file=sys.stderr)
         with _passed_on(processes):
             _watch(processes, [job / name for name in names], is_quiet=is_quiet)
-    status = max(process.returncode if process.returncode >= 0 else 1 for process in processes)
+    status = max(_status(process.returncode) for process in processes)
     if status == INTERRUPTED and not is_quiet:
         print(f"andante: interrupted; the same command again goes on (job: {job})", file=sys.stderr)
     return status
+
+
+def _status(code: int) -> int:
+    """Return the exit status of a process; one that a second signal has ended was interrupted too."""
+    if code >= 0:
+        return code
+    return INTERRUPTED if -code in ENDING else 1
 
 
 def _watch(
@@ -217,13 +223,16 @@ def _wait_for(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
 @contextmanager
 def _passed_on(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
     """Pass signals on to the processes: all end in order, then this one."""
+    shown = terminals()
 
     def pass_on(number: int, _: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            write_nowhere(shown)
         for process in processes:
             if process.poll() is None:
                 os.kill(process.pid, number)
 
-    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, pass_on) for number in ENDING if not is_nohup(number)}
     try:
         yield
     finally:

@@ -18,8 +18,9 @@ from typing import Any, Self
 import uvloop
 
 from andante import url as urls
-from andante.crawl.changes import decisive, told
+from andante.crawl.changes import decisive, told, told_of_excluded, told_of_seeds
 from andante.crawl.engine import Engine
+from andante.crawl.loop_monitor import LoopMonitor
 from andante.crawl.settings import Settings, SettingsError, from_strings
 from andante.crawl.start import Choice, choose, engine, limits, open_job
 from andante.crawl.state import State
@@ -75,6 +76,8 @@ class Crawl:
         self._on_event = on_event
         self._state: State | None = None
         self._engine: Engine | None = None
+        self.loop_monitor = LoopMonitor()
+        """Sees whether the event loop of the crawl stands still."""
         self._interrupted = False
         self._pages: asyncio.Queue[Page | None] | None = None
         self._running: asyncio.Task[None] | None = None
@@ -86,6 +89,11 @@ class Crawl:
     def stats(self) -> Stats:
         """Counts, while it runs and after."""
         return self._state.stats if self._state else Stats()
+
+    @property
+    def seeds(self) -> list[str]:
+        """Where it starts, in canonical form: those of this start, and once it runs those of the starts before, and where they have moved."""
+        return list(self._state.seeds if self._state else self._seeds)
 
     @property
     def known(self) -> int:
@@ -155,8 +163,13 @@ class Crawl:
         shared: dict[str, Any],
     ) -> None:
         settings = self.settings
-        if changed := told(job.settings, decisive(settings)):
-            self._warn(changed)
+        for line in (
+            told(job.settings, decisive(settings)),
+            told_of_seeds(job.seeds, self._seeds),
+            told_of_excluded(self._seeds, settings.exclude),
+        ):
+            if line:
+                self._warn(line)
         for seed in self._seeds:  # not those that a server has moved to
             job.seed_hosts.setdefault(urls.host(seed), None)
         client.trust(job.seed_hosts)
@@ -171,6 +184,7 @@ class Crawl:
             deliver=deliver,
             emit=self._on_event,
             warn=self._warn,
+            monitor=self.loop_monitor,
             **shared,
         )
         self._state = running.state
@@ -178,7 +192,8 @@ class Crawl:
             running.stop("interrupted")
         showing = asyncio.create_task(_show(running, progress)) if progress else None
         try:
-            await running.run()
+            with self.loop_monitor.watch(self._on_event):
+                await running.run()
         finally:
             if showing is not None:
                 showing.cancel()

@@ -6,10 +6,15 @@ before: to keep all dropped links for that would cost every crawl more than its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from andante import url as urls
 from andante.crawl.settings import Settings
+
+_SHOWN = 3
+"""Hosts or seeds that a line names."""
 
 DECISIVE = (
     "scope",
@@ -45,6 +50,29 @@ def told(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         "links of earlier pages that were left out stay left out, and URLs that were queued stay queued. "
         "To have all pages by these settings, start a new job directory"
     )
+
+
+def told_of_seeds(before: Iterable[str], now: Iterable[str]) -> str:
+    """Return the line that tells a user that a job goes on with seeds of other hosts; empty if it does not."""
+    known = list(dict.fromkeys(map(urls.authority, before)))
+    new = [host for host in dict.fromkeys(map(urls.authority, now)) if host not in known]
+    if not known or not new:
+        return ""
+    return f"this job is of {_few(known)}; from now on it crawls {_few(new)} too. To keep them apart, give another --job directory"
+
+
+def told_of_excluded(seeds: Iterable[str], exclude: Iterable[str]) -> str:
+    """Return the line that tells a user which seeds ``exclude`` hits; empty if none."""
+    patterns = [re.compile(pattern) for pattern in exclude]
+    hit = [seed for seed in seeds if any(pattern.search(seed) for pattern in patterns)]
+    if not hit:
+        return ""
+    return f"exclude hits {_few(hit)}: a seed is fetched all the same; what is left out are links"
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
 
 
 def _shown(value: object) -> str:

@@ -144,8 +144,13 @@ class Engine:
         )
 
     def _waiting(self) -> str:
-        wakeup = self.state.frontier.wakeup()
-        wait = 0.0 if wakeup is None or self._visits else wakeup - self.state.now()
+        frontier = self.state.frontier
+        wakeup = frontier.wakeup()
+        if self._visits or not frontier.queued:
+            return ""
+        if not self.state.total.set_point or (wakeup is None and self._throttle.has_paused):
+            return "andante rate: what is left is paused"
+        wait = 0.0 if wakeup is None else wakeup - self.state.now()
         return f"a server that may be asked in {format_duration(wait)}" if wait > 1 else ""
 
     # Visits
@@ -174,7 +179,8 @@ class Engine:
             self._done.set()
         elif self._has_room() and (wakeup := state.frontier.wakeup()) is not None:
             wait = max(wakeup, self._opening()) - now
-            self._timer = self._loop.call_later(max(wait, 0.001), self._dispatch_soon)
+            if wait < inf:
+                self._timer = self._loop.call_later(max(wait, 0.001), self._dispatch_soon)
 
     def _opening(self) -> float:
         """Return the time before which no visit is opened.

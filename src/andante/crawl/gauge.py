@@ -16,7 +16,7 @@ class Gauge:
     """Counts between samples; with a set-point it also finds why it is not held.
 
     Args:
-        set_point: what the user wants, requests a minute; infinity: nothing.
+        set_point: what the user wants, requests a minute; infinity: nothing; 0: a pause.
     """
 
     __slots__ = (
@@ -117,7 +117,8 @@ class Gauge:
         if self._shortfall is None:
             return self._requests * 60 / max(now - self._sampled_at, 1.0)
         # The last request stands for its whole interval: else n + 1 requests in n intervals would look too fast.
-        seconds = max(now, self._last + 60 / self.set_point) - self._since
+        interval = 60 / self.set_point if self.set_point else 0.0
+        seconds = max(now, self._last + interval) - self._since
         return self._shortfall.sent(now) * 60 / min(max(seconds, 1.0), _PERIOD)
 
     def _reason(self, ceiling: float, now: float, *, is_held: bool) -> str:

@@ -88,7 +88,7 @@ def clock() -> float:
 def _name(seeds: list[str]) -> str:
     if not seeds:
         raise ClusterError("no seeds: give at least one URL, or --crawl-name")
-    return urls.host(seeds[0]).replace(":", "_").strip("[]")
+    return urls.file_name(seeds[0])
 
 
 def _owners(path: Path | None) -> dict[str, str]:

@@ -40,7 +40,7 @@ def pack(state: State, server: Server, *, address: str, goes: bool) -> bytes:
     """
     now, job = state.now(), state.job
     luggage = Luggage(
-        hold=max(server.next_time - now, 0.0),
+        hold=max(server.owed - now, 0.0),
         crawl_delay=0.0 if server.warm is None else server.origin_pace.delay,
         learnt=job.learnt(server.key),
         estimate=server.estimate,

@@ -181,7 +181,8 @@ class Shares:
         all_know = settled and all(each in beats and epoch in beats[each].seen for each in others)
         if total < inf and (all_know or (self.is_known and part < self._state.total.set_point)):
             self.is_known = True
-            self._state.total.change(part, self._state.now())
+            if self._state.total.set_point:  # else the user has paused it
+                self._state.total.change(part, self._state.now())
 
     def divide_pages(
         self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat]

@@ -46,7 +46,7 @@ class Settings:
     """
 
     job: Path | None = _setting(
-        "Directory of the job; one that is there goes on [default: named after the first seed's host]",
+        "Directory of the job; one that is there goes on [default: named after the first seed's host, and its port if it is not the usual one]",
         default=None,
         group="Job",
     )
@@ -173,7 +173,7 @@ class Settings:
         group="Who",
     )
     crawl_name: str | None = _setting(
-        "Name of the crawl in the cluster [default: the host of the first seed]",
+        "Name of the crawl in the cluster [default: the host of the first seed, and its port if it is not the usual one]",
         default=None,
         group="Who",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from andante import url as urls
 from andante.crawl.appraiser import Appraiser
+from andante.crawl.loop_monitor import LoopMonitor
 from andante.crawl.robots_cache import RobotsCache
 from andante.crawl.settings import Settings
 from andante.crawl.usage import Usage, usage
@@ -44,6 +45,7 @@ class State:
         chance: gives numbers in [0, 1), for what must not happen to all crawls at once.
         usage: tells what the process has used of its machine.
         warn: tells the user in a line what no setting can mend.
+        monitor: is told which responses are taken up; None: nobody watches the loop.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class State:
         chance: Callable[[], float] = random.random,
         usage: Callable[[], Usage] = usage,
         warn: Callable[[str], None] = lambda _: None,
+        monitor: LoopMonitor | None = None,
     ) -> None:
         self.settings = settings
         self.job = job
@@ -77,6 +80,7 @@ class State:
         self.chance = chance
         self.usage = usage
         self._warn = warn
+        self.monitor = monitor or LoopMonitor()
         self.stats = Stats.from_dict(job.stats)
         self.frontier = self._frontier(policy, quality, outbox)
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None

@@ -222,6 +222,11 @@ class Throttle:
             self._note_holders(server, flow.gauge, now)
         state.wake()
 
+    @property
+    def has_paused(self) -> bool:
+        """Tell whether the user has paused the crawl, or a server."""
+        return self._rates.has_paused
+
     # Samples
 
     def samples(self) -> list[Sample]:
@@ -239,7 +244,9 @@ class Throttle:
             )
             found.append(sample)
         for server, flow in list(self._servers.items()):
-            is_held = bool(server.queued) and self._is_held(server, now)
+            is_held = bool(server.queued) and (
+                not flow.gauge.set_point or self._is_held(server, now)
+            )
             if is_held or not flow.gauge.is_idle:
                 flow.gauge.held(self._holder(server, flow.gauge, now), now)
                 sample = flow.gauge.sample(
@@ -414,6 +421,7 @@ class Throttle:
         pauses = pace.delay > 0 and pace.next_time > max(now, pace.slot)
         is_asked_to = pace.delay > state.settings.delay
         held = (
+            ("paused", not gauge.set_point or not state.total.set_point),
             ("back-off", self.held_until(server) > now),
             ("no-urls", not server.queued),
             ("back-off", again is not None and again[0][0] > now),
@@ -430,6 +438,8 @@ class Throttle:
     def _total_holder(self, now: float) -> str:
         """Return what holds the next request of the whole crawl back."""
         frontier = self._state.frontier
+        if not self._state.total.set_point:
+            return "paused"
         if not frontier.queued:
             return "no-urls"
         if frontier.visits >= self.connections:

@@ -183,6 +183,7 @@ class Visitor:
         if isinstance(result, Failure):
             self._ends.failure(task, result, found=found)
         else:
+            state.monitor.reads(task.url, len(result.payload))
             measured.responses += 1
             measured.seconds += result.total
             page = self._ends.response(task, request, result, connection.address, found=found)
@@ -221,6 +222,8 @@ class Visitor:
             self._throttle.finished(server)
         if _is_stale(result):
             return False
+        if isinstance(result, Response):
+            state.monitor.reads(self._robots.url(of), len(result.payload))
         self._robots.on_result(of, result, sent_at, at=server)
         return True
 

@@ -32,6 +32,7 @@ class Pace:
     5. *Delay.* A request goes at least ``delay`` after the last response has ended, and after the last request.
     6. *Hold.* None goes before the end of a hold (Retry-After, back-off), and the schedule goes on from there.
     7. *Change.* Under a new set-point the first slot is the new T after the last request, or now, and the count for rule 4 starts anew.
+    8. *Pause.* Under a set-point of 0 none goes, until another one is given.
 
     Of all these times the latest wins: `next_time`. Who sends earlier breaks the ceiling, but pays back: slots are used up all the same.
 
@@ -40,12 +41,12 @@ class Pace:
     its window. So only those that were later are noted: a server that is on time, or idle, has no record at all.
 
     Args:
-        set_point: S, requests a minute; ``math.inf``: none.
+        set_point: S, requests a minute; ``math.inf``: none; 0: a pause.
         delay: seconds; may be changed at any time.
         next_time: nothing goes before.
 
     Raises:
-        ValueError: the set-point is 0, negative or no number.
+        ValueError: the set-point is negative or no number.
     """
 
     __slots__ = ("_floor", "_last", "_late", "_law", "_slot", "delay", "next_time")
@@ -59,6 +60,8 @@ class Pace:
         self._law = _law(set_point)
         self._floor = next_time  # what delay and holds allow
         self._slot = _NEVER  # of the next request; before the first one there is no schedule
+        if not set_point:
+            self._slot = self.next_time = inf
         self._last = _NEVER  # when the last request was sent
         self._late: deque[_Late] | None = None
 
@@ -67,7 +70,7 @@ class Pace:
 
     @property
     def set_point(self) -> float:
-        """Requests a minute; infinity: none."""
+        """Requests a minute; infinity: none; 0: a pause."""
         return self._law.set_point
 
     @property
@@ -77,8 +80,14 @@ class Pace:
 
     @property
     def pause(self) -> float:
-        """Seconds from a request to the next one, at least, by set-point and delay."""
-        return max(self._law.interval, self.delay)
+        """Seconds from a request to the next one, at least, by set-point and delay; by the delay alone under a set-point of 0."""
+        interval = self._law.interval
+        return max(interval, self.delay) if interval < inf else self.delay
+
+    @property
+    def owed(self) -> float:
+        """The time before which nothing goes, without the pause that a set-point of 0 is: that is nothing which somebody else has to wait for."""
+        return self.next_time if self._law.interval < inf else self._floor
 
     @property
     def gap(self) -> float:
@@ -120,7 +129,7 @@ class Pace:
         """From now on another set-point holds; the same one again changes nothing.
 
         Raises:
-            ValueError: the set-point is 0, negative or no number, or the clock went back.
+            ValueError: the set-point is negative or no number, or the clock went back.
         """
         self._check(now)
         law = _law(set_point)
@@ -129,6 +138,8 @@ class Pace:
         self._law = law
         under_way = law.interval and self._last > _NEVER
         self._slot = max(now, self._last + law.interval) if under_way else _NEVER
+        if not set_point:
+            self._slot = inf
         self._late = None
         self.next_time = max(self._slot, self._floor)
 
@@ -190,10 +201,12 @@ class _Law(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _law(set_point: float) -> _Law:
-    if not set_point > 0:
+    if not set_point >= 0:
         raise ValueError(
-            f"set-point {set_point:g} is not a rate: it must be a number of pages a minute above 0, or infinity for none"
+            f"set-point {set_point:g} is not a rate: it must be a number of pages a minute, infinity for none, or 0 for a pause"
         )
+    if not set_point:
+        return _Law(set_point, inf, inf, inf, inf, inf)
     interval = PERIOD / set_point
     if not interval:
         return _Law(set_point, interval, 0.0, 0.0, 0.0, 0.0)

@@ -17,6 +17,7 @@ REASONS = {
     "connections": "all `--connections` were at work elsewhere",
     "total-rate": "`--total-rate`: other servers had their turn",
     "servers": "of the whole crawl: all servers were at their own set-points, or had to wait",
+    "paused": "`andante rate`: it is paused",
     "machine": "this machine: the request could have gone, but the crawler was busy",
 }
 """What may hold a request back after it was due."""

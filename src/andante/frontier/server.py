@@ -206,7 +206,11 @@ class Server(UrlQueue):
     def own_time(self) -> float:
         """When its own time has come, whatever its address says."""
         if self.warm is None:
-            return max(self._terms.started + self._terms.pause, 0.0)
+            return (
+                max(self._terms.started + self._terms.pause, 0.0)
+                if self._terms.rate_of(self.key)
+                else inf
+            )
         return self.warm.pace.next_time
 
     @property
@@ -215,6 +219,13 @@ class Server(UrlQueue):
         if self.warm is None:
             return self.own_time
         return max(self.warm.pace.next_time, self.warm.address.pace.next_time)
+
+    @property
+    def owed(self) -> float:
+        """The time before which it must be left alone whoever has it: `next_time` without what is this crawler's own order, a pause."""
+        if self.warm is None:
+            return max(self._terms.started + self._terms.pause, 0.0)
+        return max(self.warm.pace.owed, self.warm.address.pace.owed)
 
     # What a visit is worth
 

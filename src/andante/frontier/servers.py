@@ -340,7 +340,7 @@ class ServerQueue:
             self._addresses.pop(old.key, None)
         old.visits -= server.visits
         address.visits += server.visits
-        address.pace.hold(old.pace.next_time)
+        address.pace.hold(old.pace.owed)
         own = server.origin_pace.set_point
         if own > address.pace.set_point:
             address.pace.change(own, now)

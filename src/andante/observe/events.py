@@ -27,6 +27,8 @@ EVENTS = {
     "cluster.buried": "this node has found another one dead, whose servers go to the others; `detail`",
     "cluster.fenced": "the others took this node for dead: what it had not committed is discarded, and it joins again; `detail`",
     "cluster.lost": "the cluster's store has lost its data, and is told again what this node holds; `detail`",
+    "loop.stalled": "the event loop has stood still for `seconds`: nothing was sent, read or written meanwhile; `url` and `bytes` of the response that it had taken up last",
+    "loop.stalling": "the same while it lasts, on the command line only; `seconds` so far",
     "rates.changed": "`andante rate` has changed set-points; `speed`: what was given",
     "rates.refused": "the file of `andante rate` cannot be read; `detail`",
 }

@@ -68,6 +68,7 @@ class PlainProgress:
     def __init__(self, stream: IO[str] = sys.stderr) -> None:
         self._stream = stream
         self._speed: Speed | None = None
+        self._drain = Drain()
 
     def __enter__(self) -> Self:
         return self
@@ -95,7 +96,7 @@ class PlainProgress:
             parts.append("below its set-point: " + ", ".join(below[:3]))
         if problems := now.stats.failed.total():
             parts.append(f"{problems:,} failed")
-        if left := remaining(now, speed):
+        if left := remaining(now, speed, self._drain.read(now)):
             parts.append(f"about {format_duration(left)} left")
         if now.waiting:
             parts.append(f"waiting for {now.waiting}")
@@ -115,9 +116,11 @@ class LiveProgress:
             console=Console(file=stream, force_terminal=True), auto_refresh=False, transient=True
         )
         self._speed: Speed | None = None
+        self._drain = Drain()
 
     def __enter__(self) -> Self:
         self._live.start()
+        self._live.console.show_cursor()  # a process that is killed could not bring it back
         return self
 
     def __exit__(
@@ -132,21 +135,22 @@ class LiveProgress:
         """Draw the panel."""
         from rich.panel import Panel  # noqa: PLC0415
         from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
 
         self._speed = self._speed or Speed(now.pages_before)
         speed = self._speed.read(now.stats.pages, now.elapsed)
         table = Table.grid(padding=(0, 2))
         table.add_column(style="bold")
-        for name, value in panel_rows(now, speed):
-            table.add_row(name, value)
+        for name, value in panel_rows(now, speed, self._drain.read(now)):
+            table.add_row(name, Text(value))  # no markup: [fd00::1] is a host
         title = f"andante: {now.doing}, {format_duration(now.elapsed)}"
         self._live.update(
-            Panel(table, title=title, title_align="left", expand=False, border_style="cyan"),
+            Panel(table, title=Text(title), title_align="left", expand=False, border_style="cyan"),
             refresh=True,
         )
 
 
-def panel_rows(now: Snapshot, speed: float) -> list[tuple[str, str]]:
+def panel_rows(now: Snapshot, speed: float, drain: float = 0.0) -> list[tuple[str, str]]:
     """Return what the panel says, as names and values."""
     stats = now.stats
     pages = f"{stats.pages:,}" + (f" of {now.max_pages:,}" if now.max_pages else "")
@@ -175,7 +179,7 @@ def panel_rows(now: Snapshot, speed: float) -> list[tuple[str, str]]:
         rows.append(("other", "   ".join(problems + redirected + skipped)))
     if now.waiting:
         rows.append(("waiting", f"for {now.waiting}"))
-    if left := remaining(now, speed):
+    if left := remaining(now, speed, drain):
         rows.append(("left", f"about {format_duration(left)}"))
     return rows
 
@@ -196,11 +200,34 @@ def _speed(sample: Sample) -> str:
     return f"{text}   {counted(sample.limit, 'connection')}   {sample.latency * 1000:,.0f} ms"
 
 
-def remaining(now: Snapshot, speed: float) -> float | None:
-    """Return the seconds until a limit ends the crawl at its present speed; None where no limit gives a time."""
+def remaining(now: Snapshot, speed: float, drain: float) -> float | None:
+    """Return the seconds until the crawl ends, as things go now; None where nobody can know.
+
+    Args:
+        now: the crawl.
+        speed: pages a second.
+        drain: URLs a second by which the queue gets shorter; 0 or less: it does not, so its end tells nothing.
+    """
     times = []
     if now.max_time is not None:
         times.append(now.max_time - now.elapsed)
     if now.max_pages is not None and speed > 0:
-        times.append((now.max_pages - now.stats.pages) / speed)
+        pages = now.max_pages - now.stats.pages
+        if pages <= now.queued:  # else there may be no so many
+            times.append(pages / speed)
+    if drain > 0:
+        times.append(now.queued / drain)
     return max(0.0, min(times)) if times else None
+
+
+class Drain:
+    """By how many URLs a second the queue of a crawl has got shorter over the last ten seconds."""
+
+    def __init__(self) -> None:
+        self._speed: Speed | None = None
+
+    def read(self, now: Snapshot) -> float:
+        """Take a reading; the first one tells nothing."""
+        if self._speed is None:
+            self._speed = Speed(now.queued, at=now.elapsed)
+        return -self._speed.read(now.queued, now.elapsed)

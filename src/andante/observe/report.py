@@ -27,6 +27,11 @@ def summary(stats: Stats, *, known: int, queued: int, servers: int, outputs: Ite
     return "\n".join(lines)
 
 
+def printable(text: str) -> str:
+    """Return a text that may come from a server: nothing in it steers a terminal."""
+    return "".join(each if each.isprintable() else "\ufffd" for each in text)
+
+
 def _states(stats: Stats, known: int, queued: int) -> list[tuple[str, int]]:
     rows = [(f"fetched, status {status}", count) for status, count in sorted(stats.fetched.items())]
     rows += [("redirected to another URL", stats.redirected)]

@@ -56,12 +56,12 @@ class Stats(msgspec.Struct, kw_only=True):
 
 
 class Speed:
-    """Pages a second over the last ten seconds, from readings of a count that was ``first`` at time 0."""
+    """By how much a count grows in a second over the last ten seconds, from readings; it was ``first`` at time ``at``."""
 
     __slots__ = ("_readings",)
 
-    def __init__(self, first: int = 0) -> None:
-        self._readings: deque[tuple[float, int]] = deque([(0.0, first)])
+    def __init__(self, first: int = 0, at: float = 0.0) -> None:
+        self._readings: deque[tuple[float, int]] = deque([(at, first)])
 
     def read(self, count: int, now: float) -> float:
         """Take a reading; return the present speed."""

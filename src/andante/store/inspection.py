@@ -124,7 +124,12 @@ def _journal(directory: Path) -> Journal:
 
 def _path(directory: Path) -> Path:
     path = directory / JOURNAL
-    if not path.exists():
+    try:
+        is_there = path.exists()
+    except OSError as error:
+        message = f"cannot read {directory}: {error.strerror}"
+        raise JobError(message) from None
+    if not is_there:
         message = f"{directory} holds no job: there is no {JOURNAL} in it"
         if below := sorted(str(each.parent) for each in directory.glob(f"*/{JOURNAL}")):
             message += f", but in {', '.join(below)}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -39,6 +40,10 @@ CREATE TABLE ended (number INTEGER PRIMARY KEY, outcomes BLOB NOT NULL);
 CREATE TABLE series (number INTEGER PRIMARY KEY, samples BLOB NOT NULL);
 CREATE TABLE outbox (number INTEGER PRIMARY KEY, part BLOB NOT NULL);
 """
+
+
+_WRITTEN = "redirect-out-of-scope"
+"""The reason for exclusion of what the outputs hold all the same."""
 
 
 class JobError(AndanteError):
@@ -125,9 +130,9 @@ class Journal:
             _check(path)
         else:
             _create(path)
-        mode = "ro" if read_only else "rw"
-        self._writer = _connect(path, mode)
-        self._reader = _connect(path, mode)
+        connect = _connect_to_read if read_only else partial(_connect, mode="rw")
+        self._writer = connect(path)
+        self._reader = connect(path)
 
     def close(self) -> None:
         """Close the file; the journal cannot be used any more."""
@@ -219,10 +224,12 @@ class Journal:
                 yield _unseal(cell)
 
     def is_fruitless(self) -> bool:
-        """Tell whether the job has ended and all that it asked for had failed, as without a network."""
+        """Tell whether the job has ended and nothing has come that the outputs hold: all has failed, as without a network, or robots.txt forbade it."""
         stats = self.meta().get("stats", {})
-        got = any(stats.get(name) for name in ("fetched", "redirected", "excluded"))
-        return bool(stats.get("failed")) and not got and next(self.blocks(), None) is None
+        excluded = stats.get("excluded", {})
+        got = any(stats.get(name) for name in ("fetched", "redirected")) or (_WRITTEN in excluded)
+        ended = stats.get("failed") or excluded
+        return bool(ended) and not got and next(self.blocks(), None) is None
 
     # Writing
 
@@ -321,10 +328,45 @@ class Journal:
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    if mode.startswith("ro"):
+        return db
     if mode == "rw":
         db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")  # the process may be killed, and so may the machine
     return db
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """Open a journal that may stand where nothing may be written: on a read-only file system, or in another user's directory.
+
+    SQLite reads a journal in its WAL mode with the help of files beside it, which it makes if they are not there. If it may not, and there are none,
+    nobody writes the journal now, and it is read as it stands.
+
+    Raises:
+        JobError: it cannot be read, in one line.
+    """
+    try:
+        with path.open("rb"):
+            pass
+        db = _connect(path, "ro")
+        try:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            db.close()
+            if error.sqlite_errorcode & 0xFF not in (
+                sqlite3.SQLITE_CANTOPEN,
+                sqlite3.SQLITE_READONLY,
+            ):
+                raise
+        else:
+            return db
+        if (log := path.with_name(path.name + "-wal")).exists() and log.stat().st_size:
+            message = f"{path} cannot be read where nothing may be written: {log.name} holds the last commits; copy the directory to where you may write"
+            raise JobError(message)
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror}"
+        raise JobError(message) from None
+    return _connect(path, "ro&immutable=1")
 
 
 def _create(path: Path) -> None:
@@ -341,7 +383,7 @@ def _create(path: Path) -> None:
 def _check(path: Path) -> None:
     """Look at a journal without changing anything."""
     try:
-        with closing(_connect(path, "ro")) as db:
+        with closing(_connect_to_read(path)) as db:
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if application != _APPLICATION:

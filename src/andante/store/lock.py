@@ -13,11 +13,15 @@ class Lock:
     """An advisory lock on a file, held until it is released or the process ends, however it ends.
 
     Raises:
-        JobError: another process holds it.
+        JobError: another process holds it, or it cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            message = f"cannot write {path}: {error.strerror}"
+            raise JobError(message) from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

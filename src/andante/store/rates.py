@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -16,9 +17,14 @@ from andante.store.journal import JobError
 
 _NAME = "rates.json"
 
+PAUSE = "pause"
+"""Written for a set-point of 0: nothing is asked until another one is given."""
+
+_ZERO = re.compile(r"0+(\.0+)?(\s*/\s*[a-z]+)?")
+
 
 class Rates(msgspec.Struct):
-    """Set-points, as written by users (``"40/min"``); what is not in it is as the settings say."""
+    """Set-points, as written by users (``"40/min"``, ``"pause"``); what is not in it is as the settings say."""
 
     rate: str = ""
     """Of each server that has none of its own; empty: the settings' ``rate``."""
@@ -29,18 +35,34 @@ class Rates(msgspec.Struct):
 
     def __post_init__(self) -> None:
         for written in filter(None, (self.rate, self.total_rate, *self.servers.values())):
-            units.rate(written)
+            set_point(written)
 
     def total(self, default: float) -> float:
         """Return the set-point of the whole crawl, requests a minute."""
-        return units.rate(self.total_rate) if self.total_rate else default
+        return set_point(self.total_rate) if self.total_rate else default
 
     def of(self, key: str, default: float) -> float:
         """Return the set-point of the server of an origin, requests a minute."""
         for name in names(key):
             if name in self.servers:
-                return units.rate(self.servers[name])
-        return units.rate(self.rate) if self.rate else default
+                return set_point(self.servers[name])
+        return set_point(self.rate) if self.rate else default
+
+    @property
+    def has_paused(self) -> bool:
+        """Tell whether anything is paused."""
+        given = filter(None, (self.rate, self.total_rate, *self.servers.values()))
+        return not all(map(set_point, given))
+
+
+def set_point(written: str) -> float:
+    """Return requests a minute from a rate as `units.rate` has it; 0 from ``pause`` or ``0``.
+
+    Raises:
+        ValueError: in one line that says what is allowed.
+    """
+    text = written.strip().lower()
+    return 0.0 if text == PAUSE or _ZERO.fullmatch(text) else units.rate(written)
 
 
 def names(key: str) -> tuple[str, str, str]:
@@ -120,5 +142,6 @@ class RatesFile:
             new.write_bytes(msgspec.json.format(msgspec.json.encode(rates), indent=2) + b"\n")
             new.replace(self._path)
         except OSError as error:
-            new.unlink(missing_ok=True)
+            with suppress(OSError):
+                new.unlink()
             raise JobError(f"cannot write {self._path}: {error.strerror}") from None
