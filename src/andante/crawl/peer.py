@@ -207,7 +207,8 @@ class Peer:
             if self._handover.failure is not None:
                 raise self._handover.failure
             self._handover.see_to_leaving()
-            if may_hurry and self._outbox and self._frontier.queued < self._enough():
+            is_hungry = self._outbox and self._frontier.queued < self._enough()
+            if may_hurry and (is_hungry or self._shares.is_pressing):
                 return
             if self._totals is not None and not self._totals.waiting:
                 return  # all may be done
@@ -371,7 +372,8 @@ class Peer:
         self._have_told = all(epoch in beats and not beats[epoch].telling for epoch in answer.nodes)
         self._shares.divide_rate(self._epoch, answer.nodes, beats, settled=answer.settled)
         if answer.news == self._news.count:
-            self._shares.divide_pages(self._epoch, answer.nodes, beats)
+            waiting = self._frontier.queued + self._handover.arriving
+            self._shares.divide_pages(self._epoch, answer.nodes, beats, waiting=waiting)
         else:
             self._do("news", self._news.listen(answer.news))
         before, self._totals = self._totals, answer.totals

@@ -16,6 +16,9 @@ from andante.crawl.state import State
 _PARTING = "pages "
 """Begins what a node tells for good of the pages that it has fetched."""
 
+_PACE = 1.0
+"""Pages a second; see `_part`."""
+
 _CONNECTIONS = 256
 """Stands for the connections where their number is found by the crawl."""
 
@@ -119,7 +122,7 @@ class Shares:
     def __init__(self, state: State) -> None:
         self._state = state
         self._limit = state.settings.max_pages
-        self._wanted = self._room = self._limit or 0
+        self._wanted = self._room = self._left = self._limit or 0
         self.is_known = state.settings.total_rate == inf
         """The node knows its part of the total rate; before that it may send nothing."""
         self._epoch = POOL
@@ -183,10 +186,18 @@ class Shares:
             self.is_known = True
             self._state.total.change(part, self._state.now())
 
+    @property
+    def is_pressing(self) -> bool:
+        """The next report should not wait for its time: the node has used up its pages and may claim more, or all have been fetched, which the others must know before they can end."""
+        has = self._state.max_pages
+        if has is None or self._state.is_full:
+            return False
+        return not self._left or (self._taken >= has and min(self._wanted, self._room) > has)
+
     def divide_pages(
-        self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat]
+        self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat], *, waiting: int
     ) -> None:
-        """Take what was claimed, if all claims can be met; then want an equal part of what is left, the rest for the first that has URLs.
+        """Take what was claimed, if all claims can be met; then want a part of what is left (`_part`).
 
         The crawl is full when all others know what this node has fetched: once it has left its beat is gone.
 
@@ -194,6 +205,7 @@ class Shares:
             epoch: this node's.
             nodes: all that there are; all that was told by those who have left must have been heard.
             beats: of all nodes, this one's as the store has it among them.
+            waiting: URLs that wait for this node, now.
         """
         if (limit := self._limit) is None:
             return
@@ -202,18 +214,31 @@ class Shares:
                 self._note(other, pages)
         state, own, name = self._state, beats[epoch], nodes[epoch].name
         claims = {each: pages for each, pages in self.fetched.items() if each != name}
-        left = max(limit - state.stats.pages - sum(claims.values()), 0)
+        left = self._left = max(limit - state.stats.pages - sum(claims.values()), 0)
         for each, beat in beats.items():
             if each != epoch and (other := nodes[each].name) != name:
                 claims[other] = max(claims[other], beat.claim)
         self._room = limit - sum(claims.values())
         if own.claim <= self._room:
             state.max_pages = own.claim
-        part, rest = divmod(left, len(nodes))
-        first = min((each for each, beat in beats.items() if beat.load.waiting), default=min(nodes))
-        self._wanted = state.stats.pages + part + (rest if epoch == first else 0)
+        loads = {each: beat.load for each, beat in beats.items()}
+        loads[epoch] = msgspec.structs.replace(loads[epoch], waiting=waiting)
+        self._wanted = state.stats.pages + _part(left, epoch, loads)
         state.is_full = not left and all(
             each in beats and beats[each].fetched.get(name, 0) >= state.stats.pages
             for each in nodes
             if each != epoch
         )
+
+
+def _part(left: int, epoch: int, loads: Mapping[int, Load]) -> int:
+    """Return a node's part of the pages that are left: those that have URLs share them by their speeds, so that all are done at the same time; the fastest has the rest.
+
+    Each counts as `_PACE` faster than it is: one that has just come would never be given a page.
+    """
+    speeds = {each: load.throughput + _PACE for each, load in loads.items() if load.waiting}
+    speeds = speeds or dict.fromkeys(loads, _PACE)
+    total = sum(speeds.values())
+    parts = {each: int(left * speed / total) for each, speed in speeds.items()}
+    parts[max(speeds, key=lambda each: (speeds[each], -each))] += left - sum(parts.values())
+    return parts.get(epoch, 0)
