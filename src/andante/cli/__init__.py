@@ -45,7 +45,6 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     arguments = parser().parse_args(argv)
-    arguments.given = sys.argv[1:] if argv is None else list(argv)
     try:
         return int(arguments.run(arguments))
     except (SettingsError, JobError) as error:

@@ -25,9 +25,6 @@ from andante.observe.progress import LiveProgress, PlainProgress, Progress
 from andante.observe.report import summary
 from andante.units import counted
 
-_OF_A_PROCESS = ("--workers", "--job", "--output", "--cluster", "--node")
-"""Flags that differ from process to process."""
-
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
@@ -64,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
     seeds, settings = _settings(arguments)
     if arguments.workers:
-        return _run_workers(arguments, settings)
+        return _run_workers(arguments, seeds, settings)
     observer: Callable[[Event], None] | None = None
     if arguments.json_log:
         observer = EventLog(sys.stderr.buffer)
@@ -107,16 +104,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _run_workers(arguments: argparse.Namespace, settings: Settings) -> int:
+def _run_workers(arguments: argparse.Namespace, seeds: list[str], settings: Settings) -> int:
     assert settings.job is not None
     return workers.run(
-        workers.without(arguments.given, _OF_A_PROCESS),
+        seeds,
+        settings,
         arguments.workers,
         job=settings.job,
         outputs=settings.output if settings.output != _usual(settings.job) else (),
-        node=settings.node,
-        redis=settings.cluster,
-        is_quiet=arguments.quiet or arguments.json_log,
+        is_quiet=arguments.quiet,
+        json_log=arguments.json_log,
     )
 
 
