@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from andante.cli import crawl, experiment, forget, plan, rate, simulate, status
 from andante.cluster.exchange import ClusterError, UnreachableError
 from andante.crawl.settings import SettingsError
+from andante.printed import printed
 from andante.store.journal import JobError
 
 
@@ -48,10 +49,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.run(arguments))
     except (SettingsError, JobError) as error:
-        print(f"andante: {error}", file=sys.stderr)
+        print(printed(f"andante: {error}"), file=sys.stderr)
         return 2
     except (ClusterError, UnreachableError) as error:
-        print(f"andante: {error}", file=sys.stderr)
+        print(printed(f"andante: {error}"), file=sys.stderr)
         return 1
     except BrokenPipeError:
         return 1

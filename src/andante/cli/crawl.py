@@ -23,6 +23,7 @@ from andante.crawl.settings import from_strings
 from andante.observe import Event, EventLog
 from andante.observe.progress import LiveProgress, PlainProgress, Progress
 from andante.observe.report import summary
+from andante.printed import printed
 from andante.units import counted
 
 
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         with _warnings(said=not arguments.json_log):
             uvloop.run(_crawl(crawl, progress))
     except OSError as error:
-        print(f"andante: {error}", file=sys.stderr)
+        print(printed(f"andante: {error}"), file=sys.stderr)
         print(f"andante: what was committed is safe; {_again(crawl)}", file=sys.stderr)
         return 1
     if not arguments.quiet:
@@ -99,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if not crawl.settings.cluster and not crawl.stats.ended - crawl.stats.failed.total():
         reasons = ", ".join(crawl.stats.failed)
-        print(f"andante: nothing could be fetched: {reasons}", file=sys.stderr)
+        print(printed(f"andante: nothing could be fetched: {reasons}"), file=sys.stderr)
         return 1
     return 0
 
@@ -154,7 +155,7 @@ def _warnings(*, said: bool) -> Iterator[None]:
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if said:
-            print(f"andante: {message}", file=sys.stderr)
+            print(printed(f"andante: {message}"), file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -165,7 +166,7 @@ def _warnings(*, said: bool) -> Iterator[None]:
 def _say(event: Event) -> None:
     """Say what befalls the cluster; all else is in the progress."""
     if event.event.startswith("cluster."):
-        print(f"andante: {event.detail}", file=sys.stderr)
+        print(printed(f"andante: {event.detail}"), file=sys.stderr)
 
 
 def _progress() -> Progress:

@@ -14,6 +14,7 @@ from andante.crawl import SettingsError
 from andante.flow import Sample
 from andante.observe import Stats
 from andante.observe.report import summary
+from andante.printed import printed
 from andante.store import Inspection, inspect, series
 
 
@@ -66,9 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     job = inspect(arguments.directory)
     if arguments.urls:
         for ended in job.ended:
-            # The detail may come from a server: nothing in it may steer a terminal.
-            detail = "".join(each if each.isprintable() else "\ufffd" for each in ended.detail)
-            print(f"{ended.state}\t{ended.reason}\t{ended.url}\t{detail}")
+            print(*map(printed, (ended.state, ended.reason, ended.url, ended.detail)), sep="\t")
     elif arguments.json:
         print(msgspec.json.format(msgspec.json.encode(_as_json(job)), indent=2).decode())
     else:
@@ -86,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
         )
         for server, queued in job.largest:
-            print(f"{queued:>9,} queued at {server}")
+            print(printed(f"{queued:>9,} queued at {server}"))
     return 0
 
 

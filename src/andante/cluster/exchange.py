@@ -26,6 +26,10 @@ class ClusterError(Exception):
     """A node cannot join, or the store cannot be used; the message is one line for the user."""
 
 
+class NoCrawlError(ClusterError):
+    """The store has no crawl of the name."""
+
+
 class OtherSettingsError(ClusterError):
     """A node cannot join, as the crawl has been started with another ``config``: this one."""
 

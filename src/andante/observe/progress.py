@@ -11,6 +11,7 @@ import msgspec
 
 from andante.flow import Sample
 from andante.observe.stats import Speed, Stats
+from andante.printed import printed
 from andante.units import counted, format_duration, format_rate, format_size
 
 _SPEEDS_SHOWN = 5
@@ -99,7 +100,7 @@ class PlainProgress:
             parts.append(f"about {format_duration(left)} left")
         if now.waiting:
             parts.append(f"waiting for {now.waiting}")
-        print(", ".join(parts), file=self._stream, flush=True)
+        print(printed(", ".join(parts)), file=self._stream, flush=True)
 
 
 class LiveProgress:
@@ -132,13 +133,14 @@ class LiveProgress:
         """Draw the panel."""
         from rich.panel import Panel  # noqa: PLC0415
         from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
 
         self._speed = self._speed or Speed(now.pages_before)
         speed = self._speed.read(now.stats.pages, now.elapsed)
         table = Table.grid(padding=(0, 2))
         table.add_column(style="bold")
         for name, value in panel_rows(now, speed):
-            table.add_row(name, value)
+            table.add_row(name, Text(printed(value)))  # in a plain text [fd00::1] would be markup
         title = f"andante: {now.doing}, {format_duration(now.elapsed)}"
         self._live.update(
             Panel(table, title=title, title_align="left", expand=False, border_style="cyan"),
