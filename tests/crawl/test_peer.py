@@ -99,7 +99,8 @@ def test_that_a_seed_has_moved_is_told_in_the_end(error):
 
         teller._store.tell = fail_once
         teller._state.seed_has_moved(B + "/")
-        await asyncio.sleep(1.0)
+        for _ in range(3):
+            await teller._speak()
 
     run(main())
     assert memory.told == [B + "/"]

@@ -13,7 +13,7 @@ from andante.cluster.balance import Load
 from andante.cluster.exchange import POOL, ClusterError, Node
 from andante.cluster.lease import CONTACT
 from andante.crawl.join import extra
-from andante.crawl.pulse import Beat
+from andante.crawl.pulse import Beat, read_beat
 from andante.printed import printed
 from andante.units import counted, format_duration, format_size
 
@@ -127,9 +127,7 @@ def judge(crawl: str, found: Inspection) -> Status:
 
 
 def _node(node: Node, found: Inspection) -> NodeStatus:
-    silence, beat = found.silence.get(node.epoch), Beat(Load(0))
-    if node.beat:
-        beat = msgspec.msgpack.decode(node.beat, type=Beat)
+    silence, beat = found.silence.get(node.epoch), read_beat(node) or Beat(Load(0))
     return NodeStatus(
         name=node.name,
         epoch=node.epoch,

@@ -137,7 +137,10 @@ class Crawl:
             job = open_job(self.settings, directory)
             stack.callback(job.close)
             seeds = list(dict.fromkeys([*job.seeds, *self._seeds]))
-            shared = await join(self.settings, seeds, stack) if self.settings.cluster else None
+            hosts = [*job.seed_hosts, *map(urls.host, self._seeds)]
+            shared = None
+            if self.settings.cluster:
+                shared = await join(self.settings, seeds, hosts, stack)
             try:
                 await self._run(job, client, choice, progress, shared)
             finally:

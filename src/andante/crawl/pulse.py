@@ -7,7 +7,7 @@ from math import inf
 
 import msgspec
 
-from andante.cluster.balance import Load, Throughput
+from andante.cluster.balance import Amount, Count, Load, Throughput
 from andante.cluster.exchange import POOL, Node
 from andante.cluster.frontier import SharedFrontier
 from andante.crawl.handover import Handover
@@ -15,6 +15,9 @@ from andante.crawl.state import State
 
 _PARTING = "pages "
 """Begins what a node tells for good of the pages that it has fetched."""
+
+_DIGITS = 16
+"""Fewer than so many has a number of pages."""
 
 _PACE = 1.0
 """Pages a second; see `_part`."""
@@ -27,20 +30,31 @@ class Beat(msgspec.Struct, array_like=True):
     """What a node lets the others know at each heart-beat."""
 
     load: Load
-    pages: int = 0
+    pages: Count = 0
     """That it has fetched in all."""
     seen: Sequence[int] = ()
     """Epochs of the nodes that it knows of: none of them takes more than a share of what is for all."""
-    lease: float = 0.0
+    lease: Amount = 0.0
     """Seconds without a beat after which others may take it for dead."""
-    unheard: int = 0
+    unheard: Count = 0
     """Links that it has found and the store has not heard of."""
     telling: bool = False
     """After a loss: it has not told the store yet what it holds."""
-    fetched: dict[str, int] = {}
+    fetched: dict[str, Count] = {}
     """Where the pages are limited: those of each node by name, as far as it has heard; also of nodes that have left, or died."""
-    claim: int = 0
+    claim: Count = 0
     """Where the pages are limited: those that it wants to have fetched in all, at most."""
+
+
+def read_beat(node: Node) -> Beat | None:
+    """Return the beat of a node; None: it has had none, or what is there is none."""
+    try:
+        return _decoder.decode(node.beat)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+_decoder = msgspec.msgpack.Decoder(Beat)
 
 
 class Pulse:
@@ -158,7 +172,8 @@ class Shares:
         if not text.startswith(_PARTING):
             return False
         pages, _, name = text.removeprefix(_PARTING).partition(" ")
-        self._note(name, int(pages))
+        if pages.isascii() and pages.isdecimal() and len(pages) < _DIGITS:
+            self._note(name, int(pages))
         return True
 
     def _note(self, name: str, pages: int) -> None:
@@ -207,7 +222,7 @@ class Shares:
             beats: of all nodes, this one's as the store has it among them.
             waiting: URLs that wait for this node, now.
         """
-        if (limit := self._limit) is None:
+        if (limit := self._limit) is None or epoch not in beats:
             return
         for each, beat in beats.items():
             for other, pages in (*beat.fetched.items(), (nodes[each].name, beat.pages)):
