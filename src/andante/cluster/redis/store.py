@@ -254,7 +254,7 @@ class RedisStore:
             ],
             nodes=wire.unpack_nodes(dict(by(2, nodes))),
             totals=Totals(
-                waiting=sum(reply[2] for reply in heard),
+                waiting=max(sum(reply[2] for reply in heard), 0),  # less: others have written there
                 known=sum(known),
                 pool=sum(reply[4] for reply in heard),
                 false_positives=sum(bloom.errs(self._rate, count) for count in known) / len(known)
