@@ -74,7 +74,7 @@ local function give(server, it, to)
 end
 
 -- What no node has written, and would be too much for one: bytes of an entry, of a state, and of a text that was told; and how many of those are heard.
-local ENTRY_MAX, STATE_MAX, TEXT_MAX, TOLD_MAX = 8100000, 65536, 4096, 10000
+local ENTRY_MAX, STATE_MAX, TEXT_MAX, TOLD_MAX = 8100000, 1000000, 4096, 10000
 
 local function bounded(entries)
   for index, entry in ipairs(entries) do
