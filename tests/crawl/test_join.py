@@ -75,7 +75,7 @@ def test_what_must_be_the_same_for_all_nodes():
     assert same[0].config == same[1].config
     for other in (
         {"rate": 10.0},
-        {"scope": "site"},
+        {"scope": "any"},
         {"max_pages": 3},
         {"policy": "capability"},
         {"per_ip": False},

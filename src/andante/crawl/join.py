@@ -123,7 +123,8 @@ def differing(*configs: bytes) -> list[str]:
         one, other = (msgspec.json.decode(config, type=dict[str, Any]) for config in configs)
     except msgspec.MsgspecError:
         return ["what the store has of them cannot be read"]
-    return sorted(name for name in one.keys() | other if one.get(name) != other.get(name))
+    names = sorted(name for name in one.keys() | other if one.get(name) != other.get(name))
+    return [name for name in names if name != "seeds" or "scope" not in names]
 
 
 def _config(settings: Settings, hosts: Iterable[str]) -> bytes:
