@@ -188,12 +188,15 @@ class Scope:
         self._include = _union(include)
         self._exclude = _union(exclude)
         self._by_host: dict[str, bool] = {}
+        self.version = 0
+        """Counts up when the scope grows: URLs that were out of it before may be in it now."""
 
     def add(self, url: str) -> None:
         """Take the host (or site) of a seed into the scope."""
-        if self._hosts is not None:
-            self._hosts.add(self._key(host(url)))
+        if self._hosts is not None and (key := self._key(host(url))) not in self._hosts:
+            self._hosts.add(key)
             self._by_host.clear()
+            self.version += 1
 
     def admits(self, url: str) -> bool:
         """Tell whether the crawl may fetch a URL."""

@@ -80,6 +80,51 @@ def test_what_zookeeper_has(redis, zookeeper_hosts, nodes, capsys):
     assert forget(*own) == 0
     assert nodes.get_children("/andante") == ["other"]
     assert redis.control.dbsize() == 0
+    assert capsys.readouterr().out.endswith("on 0 servers; ZooKeeper has nothing of it any more\n")
+
+
+def test_a_crawl_that_has_its_nodes_in_zookeeper_is_not_forgotten_without_it(
+    redis, zookeeper_hosts, nodes, capsys
+):
+    """Else what is there would stay for ever, and nobody knew of it."""
+    config = b'{"zookeeper":true}'
+
+    async def judged(join):
+        await (await join("a", config=config)).report(beat=beat(lease=0.001))
+
+    crawl(redis.url, judged)
+    time.sleep(0.01)
+    nodes.ensure_path("/andante/test/nodes")
+    own = ("--cluster", redis.url, "--crawl-name", "test")
+    assert forget(*own) == 2
+    said = "andante: test has its nodes in ZooKeeper, too: give --zookeeper HOSTS as they had it"
+    assert capsys.readouterr().err.startswith(said)
+    assert redis.control.dbsize()
+    assert forget(*own, "--zookeeper", zookeeper_hosts) == 0
+    assert nodes.get_children("/andante") == ["other"]
+    assert redis.control.dbsize() == 0
+
+
+def test_it_can_be_repeated(redis, zookeeper_hosts, nodes, capsys):
+    """One that was cut off in the middle, or came without --zookeeper, leaves nothing that a second could not remove."""
+    crawl(redis.url, gone)
+    time.sleep(0.01)
+    nodes.ensure_path("/andante/test/nodes")
+    own = ("--cluster", redis.url, "--crawl-name", "test")
+    assert forget(*own, "--force") == 0
+    assert forget(*own) == 0
+    assert capsys.readouterr().out.endswith("\nRedis has nothing of test\n")
+    assert forget(*own, "--zookeeper", zookeeper_hosts) == 0
+    said = "Redis has nothing of test; ZooKeeper has nothing of it any more\n"
+    assert capsys.readouterr().out == said
+    assert nodes.get_children("/andante") == ["other"]
+
+
+def test_a_name_without_a_crawl_goes_too(redis, capsys):
+    """As it may be left by one that was cut off at its very end."""
+    redis.control.sadd("andante:crawls", "test")
+    assert forget("--cluster", redis.url) == 0
+    assert redis.control.dbsize() == 0
 
 
 def test_what_zookeeper_has_by_force(redis, zookeeper_hosts, nodes):
@@ -95,7 +140,6 @@ def test_what_zookeeper_has_by_force(redis, zookeeper_hosts, nodes):
         ("no answer from Redis at 127.0.0.1:1", ["--cluster", "redis://:hush@127.0.0.1:1/0"]),
         ("the URL of Redis must be like", ["--cluster", "http://127.0.0.1/"]),
         ("there is no crawl on this Redis", ["--cluster", "REDIS"]),
-        ("there is no crawl 'x' on the Redis", ["--cluster", "REDIS", "--crawl-name", "x"]),
     ],
 )
 def test_nothing_to_forget(redis, capsys, said, arguments):

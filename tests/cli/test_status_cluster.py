@@ -106,6 +106,22 @@ def test_a_redis_that_is_nearly_full(capsys):
     assert "secret" not in printed
 
 
+def test_names_steer_no_terminal(redis, capsys):
+    async def two(join):
+        await (await join("a\x1b[2J\n")).report(beat=beat())
+        await join("\x9b31m\u202eb")
+
+    crawl(redis.url, two)
+    assert main(["status", "--cluster", redis.url]) == 0
+    out = capsys.readouterr().out
+    assert "\na\ufffd[2J\ufffd " in out
+    assert "\n\ufffd31m\ufffdb " in out
+    assert out.replace("\n", "").isprintable()
+    redis.control.sadd("andante:crawls", "\x1b[2J")
+    assert main(["status", "--cluster", redis.url]) == 0
+    assert capsys.readouterr().out.replace("\n", "").isprintable()
+
+
 def test_several_crawls_are_listed(redis, capsys):
     crawl(redis.url, lambda join: join("a"), name="one")
     crawl(redis.url, lambda join: join("b"), name="two", seen="exact")

@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from redis.exceptions import ResponseError
@@ -542,3 +543,24 @@ def test_layers_of_the_bloom_filter():
     assert max(layer.bits for layer in layers) == 8 * 2**25
     assert bloom.errs(1e-9, 0) == 0.0
     assert bloom.errs(1e-9, 10**8) < 1e-9
+
+
+def test_a_user_who_may_do_no_more_than_the_how_to_says():
+    """Of docs/how-to/cluster.md."""
+    may = "~andante:* +@read +@write +@scripting +@connection +info +time +cluster"
+    assert may in (Path(__file__).parents[2] / "docs/how-to/cluster.md").read_text()
+
+    async def main(url):
+        a = await Member(RedisStore(url, "crawl")).join("a")
+        assert (await a.say(links(A, 1))).taken
+        await a.store.tell("https://a.example/")
+        await a.store.leave()
+        await a.store.close()
+        assert await crawls(url) == ["crawl"]
+        assert (await inspect(url, "crawl")).totals.known == 1
+        await remove(url, "crawl")
+
+    with redis_server() as server:
+        server.control.execute_command("ACL SETUSER crawl on >secret", *may.split())
+        asyncio.run(main(server.url.replace("redis://", "redis://crawl:secret@")))
+        assert server.control.dbsize() == 0

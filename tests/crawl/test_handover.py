@@ -5,11 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from andante import url as urls
 from andante.cluster.exchange import (
     BuriedError,
-    ClusterError,
     Entry,
+    Give,
     Grant,
+    Heard,
     Links,
     Mail,
     Marked,
@@ -17,12 +19,34 @@ from andante.cluster.exchange import (
 )
 from andante.cluster.outbox import Kept, Outbox
 from andante.cluster.packing import pack
+from andante.crawl import Settings
+from andante.crawl.admission import Admission
 from andante.crawl.handover import Handover
 from andante.frontier.block import Link
 
 KEY = "http://x.example"
 ENTRY = pack([Link("/new", 1)], b"\5")
 ME, OTHER = 1, 2
+
+
+def a_state(events):
+    return SimpleNamespace(
+        settings=Settings(heartbeat=0.01, scope="any"),
+        scope=urls.Scope("any"),
+        seeds=[f"{KEY}/"],
+        emit=events.append,
+        wake=lambda: None,
+        now=lambda: 0.0,
+    )
+
+
+def made(frontier, store=None):
+    """Return a handover; the events that it emits are in its ``events``."""
+    events = []
+    state = a_state(events)
+    made = Handover(state, frontier, Outbox(), store, Admission(state, None))
+    made.events = events
+    return made
 
 
 @pytest.fixture
@@ -33,7 +57,7 @@ def handover():
         waiting=lambda *_, **__: [],
         admit=lambda *_: None,
     )
-    handover = Handover(SimpleNamespace(), frontier, Outbox(), None)
+    handover = made(frontier)
     assert handover.rewritten({KEY: bytearray(8)}) == [Rewrite(KEY, [])]
     assert not handover.has_grown(KEY)
     return handover
@@ -83,14 +107,18 @@ class Logs:
         return self._answer()
 
 
+async def nothing_new():
+    return True
+
+
 def opened(answer, servers=1):
     """Let a node read the logs of servers that it was granted; return how that went."""
     logs = Logs(answer)
 
     async def main():
-        state = SimpleNamespace(settings=SimpleNamespace(heartbeat=0.0), wake=lambda: None)
-        handover = Handover(state, SimpleNamespace(servers={}), Outbox(), logs)
+        handover = made(SimpleNamespace(servers={}), logs)
         handover._arrive = lambda *_: None
+        handover._admission._listen = nothing_new
         handover.open([Grant(f"http://{n}.example", 1, b"", 0.0) for n in range(servers)])
         while handover._tasks:
             await asyncio.sleep(0)
@@ -106,13 +134,59 @@ def test_a_thousand_servers_do_not_take_a_thousand_connections_to_the_store():
     assert not handover.is_busy
 
 
-def test_a_log_that_makes_no_sense_ends_the_crawl_and_is_not_just_never_crawled():
-    handover, _ = opened(lambda: [Entry(OTHER, entry=b"\2of another version")])
-    assert isinstance(handover.failure, ClusterError)
-    assert "what the store has of http://0.example cannot be read" in str(handover.failure)
-    handover._frontier.servers[KEY] = None
-    with pytest.raises(ClusterError, match="an entry of another version"):
-        handover.mail([Mail(KEY, 0, [Entry(OTHER, entry=b"\2")])], ME)
+@pytest.mark.parametrize("entry", [b"\2of another version", b"", b"\1garbage"])
+def test_what_makes_no_sense_in_a_log_is_dropped_and_the_log_written_anew(handover, entry):
+    """Else who counts what waits would wait for that."""
+    handover._frontier.servers[KEY].queued = 1
+    handover.mail([Mail(KEY, 0, [Entry(OTHER, entry=entry or b"\0")])], ME)
+    (event,) = handover.events
+    assert event.event == "cluster.refused"
+    assert f"{KEY}: an entry cannot be read" in event.detail
+    rewritten = Rewrite(KEY, [])
+    assert handover.rewritten({}) == [rewritten]
+    handover.was_rewritten(rewritten, done=False)
+    assert handover.rewritten({}) == [rewritten], "there was mail"
+    handover.was_rewritten(rewritten, done=True)
+    assert handover.rewritten({}) == []
+
+
+def test_the_rest_of_a_log_is_read():
+    handover, _ = opened(lambda: [Entry(OTHER, entry=b"\2"), Entry(OTHER, entry=ENTRY)])
+    assert handover.failure is None
+    assert not handover.is_busy
+
+
+def test_what_is_no_server_goes_back_with_nothing_that_waits():
+    handover = made(SimpleNamespace(servers={}))
+    for key in (
+        "ftp://x.example",
+        "http://x.example/path",
+        "",
+        "ip x",
+        "http://\udcff",
+        "http://X",
+    ):
+        handover.open([Grant(key, 5, b"", 0.0)])
+        parts = list(handover._outbox.report(b"").parts)
+        assert [type(part) for part in parts] == [Heard, Rewrite, Give]
+        assert parts[1:] == [Rewrite(key, []), Give(key)]
+        handover._outbox.heard([None, True, True])
+    assert not handover._tasks
+
+
+def test_long_mail_is_read_a_piece_at_a_time(handover):
+    time = [0.0]
+
+    def tick():
+        time[0] += 0.06
+        return time[0]
+
+    handover._state.now = tick
+    other = "http://y.example"
+    letters = [Mail(key, 0, [Entry(OTHER, entry=ENTRY)]) for key in (KEY, other)]
+    handover.mail(letters * 2, ME)
+    heard = [part.server for part in handover._outbox.report(b"").parts]
+    assert heard == [KEY]
 
 
 def test_a_log_that_a_buried_node_reads_is_none_of_its_business():

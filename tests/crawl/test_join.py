@@ -13,10 +13,11 @@ from andante.crawl.join import clock, differing, join
 SEEDS = ["https://docs.example.org/"]
 
 
-def joined(**settings):
+def joined(hosts=("docs.example.org",), **settings):
     async def main():
         async with AsyncExitStack() as stack:
-            return await join(Settings(cluster="redis://127.0.0.1:1/0", **settings), SEEDS, stack)
+            given = Settings(cluster="redis://127.0.0.1:1/0", **settings)
+            return await join(given, SEEDS, hosts, stack)
 
     return asyncio.run(main())
 
@@ -100,3 +101,15 @@ def test_nor_may_one_node_have_a_judge_that_the_others_do_not_ask(monkeypatch):
 
 def test_the_clock_of_a_lease_does_not_go_back():
     assert clock() <= clock()
+
+
+def test_nodes_with_seeds_of_other_hosts_are_told_apart_unless_all_is_in_scope():
+    """One drops what is in the other's scope only."""
+    one, other = (joined(hosts).config for hosts in (["a.example"], ["a.example", "b.example"]))
+    assert differing(one, other) == ["seeds"]
+    assert one == joined(["a.example", "a.example"]).config
+    assert joined(["a.example"], scope="any").config == joined(["b.example"], scope="any").config
+
+
+def test_settings_in_the_store_that_no_node_has_written():
+    assert differing(b"garbage", b"{}") == ["what the store has of them cannot be read"]

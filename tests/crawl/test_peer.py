@@ -21,17 +21,21 @@ from andante.crawl.settings import Settings
 from andante.crawl.start import engine, open_job
 from andante.sim.clock import Inline, run
 
-A, B = "http://a.example", "http://b.example"
+A, B = "http://a.example.org", "http://b.example.org"
+MOVED = "https://www.example.org"
 ME, OTHER = 1, 2
 
 
-def peer(memory, *, job=None, header=(), **options):
-    """Return the peer of a node, in a running loop."""
+def made(memory, *, job=None, header=(), **options):
+    """Return the engine of a node, in a running loop."""
     settings = Settings(heartbeat=0.1, lease=1.0, header=header)
     cluster = Cluster(store=MemoryStore(memory), node="a", **options)
     job = job or open_job(settings, None, Inline())
-    running = engine(settings, [A + "/"], job=job, client=None, cluster=cluster, clock=lambda: 0.0)
-    return running.peer
+    return engine(settings, [A + "/"], job=job, client=None, cluster=cluster, clock=lambda: 0.0)
+
+
+def peer(memory, **options):
+    return made(memory, **options).peer
 
 
 # A plan
@@ -95,7 +99,8 @@ def test_that_a_seed_has_moved_is_told_in_the_end(error):
 
         teller._store.tell = fail_once
         teller._state.seed_has_moved(B + "/")
-        await asyncio.sleep(1.0)
+        for _ in range(3):
+            await teller._speak()
 
     run(main())
     assert memory.told == [B + "/"]
@@ -134,6 +139,19 @@ def test_no_seed_that_others_tell_of_gets_the_credentials_of_this_node():
         ]
 
     assert run(main()) == [True, False, False]
+
+
+def test_links_to_where_a_seed_of_another_node_has_moved_are_taken_though_they_were_dropped_before():
+    async def main():
+        running = made(Memory(lambda: 0.0))
+        ends, found = running._visitor._ends, [MOVED + "/page"]
+        ends.follow(found, depth=1, referrer=A + "/")
+        assert not running.peer._outbox.has_links(MOVED)
+        running.peer._hear(MOVED + "/")
+        ends.follow(found, depth=1, referrer=A + "/")
+        assert running.peer._outbox.has_links(MOVED)
+
+    run(main())
 
 
 # The lease

@@ -49,6 +49,7 @@ class Member:
         self.shares = Shares(self.state)
         self.said = self.heard = None
         self.news = 0
+        self.speed = 0.0
 
     def listen(self):
         for text in self.crawl.told:
@@ -61,7 +62,8 @@ class Member:
         waiting = int(min(self.urls, 9))
         if self.said is None:
             pages, fetched = self.state.stats.pages, dict(self.shares.fetched)
-            self.said = Beat(Load(waiting), pages, fetched=fetched, claim=claim)
+            load = Load(waiting, throughput=self.speed)
+            self.said = Beat(load, pages, fetched=fetched, claim=claim)
 
     def reach(self):
         """The report reaches the store, and the answer leaves it."""
@@ -74,7 +76,7 @@ class Member:
         if self.heard is not None:
             *found, news = self.heard
             if news == self.news:
-                self.shares.divide_pages(self.epoch, *found)
+                self.shares.divide_pages(self.epoch, *found, waiting=int(min(self.urls, 9)))
             else:
                 self.listen()
             self.said = self.heard = None
@@ -149,7 +151,7 @@ def test_each_has_an_equal_part_soon():
 def test_what_a_node_had_fetched_that_died_counts():
     crawl = Crawl(40)
     a, b = crawl.join(), crawl.join()
-    for _ in range(3):
+    for _ in range(4):
         a.beat()
         b.beat()
     for _ in range(9):
@@ -195,3 +197,75 @@ def test_one_that_claims_too_much_takes_nothing_from_one_that_has_its_part():
     b.beat()
     b.beat()
     assert (a.state.max_pages, b.state.max_pages) == (20, 20)
+
+
+def rounds(members, fetched):
+    """Let all fetch what they may and speak, until all pages are there; return how often they have spoken."""
+    crawl = members[0].crawl
+    for count in range(100):
+        if crawl.pages == crawl.limit:
+            return count
+        for each, pages in zip(members, fetched, strict=True):
+            each.beat()
+            for _ in range(min(pages, max(each.state.max_pages - each.state.stats.pages, 0))):
+                each.begin()
+                each.end()
+            each.speed = float(pages)
+    raise AssertionError("the limit is never met")
+
+
+def test_one_that_has_no_urls_wants_no_pages():
+    crawl = Crawl(60)
+    assert rounds([crawl.join(), crawl.join(urls=0)], [40, 0]) <= 4
+
+
+def test_those_that_have_urls_share_the_pages_by_their_speeds():
+    """Else the fast one would have half of what the slow one has left, and again half of that, and so on."""
+    crawl = Crawl(600)
+    assert rounds([crawl.join(), crawl.join(), crawl.join()], [40, 5, 1]) <= 600 / 46 + 5
+
+
+def test_one_that_has_just_come_is_given_pages():
+    crawl = Crawl(10_000)
+    old, new = crawl.join(), crawl.join()
+    old.speed = 400.0
+    for _ in range(4):
+        old.beat()
+        new.beat()
+    assert new.state.max_pages > 10
+
+
+def test_one_that_has_used_up_its_pages_does_not_wait_to_claim_more():
+    crawl = Crawl(40)
+    a, b = crawl.join(), crawl.join()
+    for _ in range(4):
+        a.beat()
+        b.beat()
+    assert not a.shares.is_pressing
+    while a.state.stats.pages < a.state.max_pages:
+        a.begin()
+        a.end()
+    a.beat()
+    assert not a.shares.is_pressing, "there is none to be had"
+    b.urls = 0
+    b.beat()
+    b.beat()
+    a.beat()
+    assert a.shares.is_pressing
+    a.beat()
+    assert not a.shares.is_pressing
+    assert a.state.max_pages == 40
+
+
+def test_when_all_are_fetched_nobody_waits_to_say_so():
+    crawl = Crawl(3)
+    a, b = crawl.join(), crawl.join(urls=0)
+    rounds([a, b], [3, 0])
+    for _ in range(4):
+        a.beat()
+        b.beat()
+    assert a.state.is_full
+    assert b.state.is_full
+    c = crawl.join()
+    c.beat()
+    assert c.shares.is_pressing or c.state.is_full

@@ -289,7 +289,7 @@ def test_processes_on_one_machine_go_on_after_they_were_ended(tmp_path, ending):
             await until(lambda: len(visits(*web.servers)) >= 30, first)
             first.process.send_signal(ending)
             (done,) = await ended(first, status=130 if ending == signal.SIGINT else -9)
-            assert done.err.startswith("how they do: andante status --cluster redis://127.0.0.1:")
+            assert done.err.startswith("how they do: andante status --cluster unix:///")
             if ending == signal.SIGINT:
                 said = "andante: interrupted; the same command again goes on (job: job)\n"
                 assert done.err.count("interrupted") == done.err.count(said) == 1

@@ -104,3 +104,21 @@ def test_the_live_panel_draws():
     with LiveProgress(stream) as progress:
         progress.update(NOW)
         assert "1,204 of 2,000" in stream.getvalue()
+
+
+def test_servers_are_shown_as_they_are_and_steer_no_terminal():
+    numbers = dict.fromkeys(("time", "rate", "set_point", "ceiling", "delay", "latency"), 1.0)
+    hostile = [
+        Sample(**numbers, server=f"http://{host}", limit=1, in_flight=1, reason="robots")
+        for host in ("[fd00::1]", "\x1b[2J\x9b")
+    ]
+    now = msgspec.structs.replace(NOW, speeds=hostile)
+    live, plain = io.StringIO(), io.StringIO()
+    with LiveProgress(live) as progress:
+        progress.update(now)
+        shown = live.getvalue()
+    assert "[fd00::1]" in shown
+    assert "\ufffd[2J\ufffd" in shown
+    PlainProgress(plain).update(now)
+    assert "\ufffd[2J\ufffd" in plain.getvalue()
+    assert plain.getvalue()[:-1].isprintable()

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Any, NoReturn
 
 from andante.errors import INTERRUPTED, AndanteError
+from andante.printed import printed
 
 COMMANDS = {
     "crawl": "crawl sites into files",
@@ -78,11 +79,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if argv is None else list(argv)
     words = (each for each in given if not each.startswith("-"))
     arguments = parser([*words][:1]).parse_args(given)
-    arguments.given = given
     try:
         return int(arguments.run(arguments))
     except AndanteError as error:
-        print(f"andante: {error}", file=sys.stderr)
+        print(printed(f"andante: {error}"), file=sys.stderr)
         return error.exit_status
     except BrokenPipeError:
         return 1

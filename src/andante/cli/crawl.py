@@ -25,11 +25,9 @@ from andante.errors import INTERRUPTED
 from andante.observe import Event, EventLog
 from andante.observe.progress import LiveProgress, PlainProgress, Progress
 from andante.observe.report import summary
+from andante.printed import printed
 from andante.store import inspect
 from andante.units import counted
-
-_OF_A_PROCESS = ("--workers", "--job", "--output", "--cluster", "--node")
-"""Flags that differ from process to process."""
 
 _STOPPING = "andante: stopping when the responses under way have come, in 2 s at most; the same signal again ends it at once"
 
@@ -67,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
     seeds, settings = _settings(arguments)
     if arguments.workers:
-        return _run_workers(arguments, settings)
+        return _run_workers(arguments, seeds, settings)
     log = EventLog(sys.stderr.buffer) if arguments.json_log else None
     observer: Callable[[Event], None] | None = log
     if log is None and settings.cluster and not arguments.quiet:
@@ -78,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         with _warnings(said=not arguments.json_log):
             uvloop.run(_crawl(crawl, progress, log, is_quiet=progress is None))
     except OSError as error:
-        print(f"andante: {error}", file=sys.stderr)
+        print(printed(f"andante: {error}"), file=sys.stderr)
         print(f"andante: what was committed is safe; {_again(crawl)}", file=sys.stderr)
         return 1
     if not arguments.quiet:
@@ -105,21 +103,21 @@ def run(arguments: argparse.Namespace) -> int:
     if not crawl.settings.cluster and not crawl.stats.pages:
         assert crawl.settings.job is not None
         ended = inspect(crawl.settings.job).ended
-        print(f"andante: {why_nothing(crawl.stats, ended, crawl.seeds)}", file=sys.stderr)
+        print(printed(f"andante: {why_nothing(crawl.stats, ended, crawl.seeds)}"), file=sys.stderr)
         return 1
     return 0
 
 
-def _run_workers(arguments: argparse.Namespace, settings: Settings) -> int:
+def _run_workers(arguments: argparse.Namespace, seeds: list[str], settings: Settings) -> int:
     assert settings.job is not None
     return workers.run(
-        workers.without(arguments.given, _OF_A_PROCESS),
+        seeds,
+        settings,
         arguments.workers,
         job=settings.job,
         outputs=settings.output if settings.output != _usual(settings.job) else (),
-        node=settings.node,
-        redis=settings.cluster,
-        is_quiet=arguments.quiet or arguments.json_log,
+        is_quiet=arguments.quiet,
+        json_log=arguments.json_log,
     )
 
 
@@ -160,7 +158,7 @@ def _warnings(*, said: bool) -> Iterator[None]:
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if said:
-            print(f"andante: {message}", file=sys.stderr)
+            print(printed(f"andante: {message}"), file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -171,7 +169,7 @@ def _warnings(*, said: bool) -> Iterator[None]:
 def _say(event: Event) -> None:
     """Say what befalls the cluster; all else is in the progress."""
     if event.event.startswith("cluster."):
-        print(f"andante: {event.detail}", file=sys.stderr)
+        print(printed(f"andante: {event.detail}"), file=sys.stderr)
 
 
 def _progress() -> Progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from andante.observe import Stats
-from andante.observe.report import printable
+from andante.printed import printed
 from andante.store import Ended
 
 _SHOWN = 3
@@ -54,4 +54,4 @@ def why_nothing(stats: Stats, ended: Iterable[Ended], seeds: Sequence[str]) -> s
 def _shown(reason: str, detail: str) -> str:
     name = f"status {reason}" if reason.isdigit() else reason
     detail = detail or _MEANINGS.get(reason, "")
-    return f"{name} ({printable(detail)})" if detail else name
+    return f"{name} ({printed(detail)})" if detail else name

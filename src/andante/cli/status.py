@@ -12,7 +12,8 @@ import msgspec
 from andante.crawl import SettingsError
 from andante.flow import Sample
 from andante.observe import Stats
-from andante.observe.report import printable, summary
+from andante.observe.report import summary
+from andante.printed import printed
 from andante.store import Inspection, inspect, series
 
 
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     job = inspect(arguments.directory)
     if arguments.urls:
         for ended in job.ended:
-            print(f"{ended.state}\t{ended.reason}\t{ended.url}\t{printable(ended.detail)}")
+            print(*map(printed, (ended.state, ended.reason, ended.url, ended.detail)), sep="\t")
     elif arguments.json:
         print(msgspec.json.format(msgspec.json.encode(_as_json(job)), indent=2).decode())
     else:
@@ -81,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
         )
         for server, queued in job.largest:
-            print(f"{queued:>9,} queued at {server}")
+            print(printed(f"{queued:>9,} queued at {server}"))
     return 0
 
 

@@ -13,7 +13,8 @@ from andante.cluster.balance import Load
 from andante.cluster.exchange import POOL, ClusterError, Node
 from andante.cluster.lease import CONTACT
 from andante.crawl.join import extra
-from andante.crawl.pulse import Beat
+from andante.crawl.pulse import Beat, read_beat
+from andante.printed import printed
 from andante.units import counted, format_duration, format_size
 
 if TYPE_CHECKING:
@@ -84,9 +85,10 @@ def of_cluster(url: str, crawl: str | None, *, as_json: bool) -> int:
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     elif isinstance(found, Status):
-        print("\n".join(_lines(found)))
+        print(*map(printed, _lines(found)), sep="\n")
     else:
-        print("There are several crawls; name one with --crawl-name:", *found["crawls"], sep="\n")
+        print("There are several crawls; name one with --crawl-name:")
+        print(*map(printed, found["crawls"]), sep="\n")
     return 0
 
 
@@ -125,9 +127,7 @@ def judge(crawl: str, found: Inspection) -> Status:
 
 
 def _node(node: Node, found: Inspection) -> NodeStatus:
-    silence, beat = found.silence.get(node.epoch), Beat(Load(0))
-    if node.beat:
-        beat = msgspec.msgpack.decode(node.beat, type=Beat)
+    silence, beat = found.silence.get(node.epoch), read_beat(node) or Beat(Load(0))
     return NodeStatus(
         name=node.name,
         epoch=node.epoch,

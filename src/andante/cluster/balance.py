@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from math import ceil
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 
@@ -31,20 +31,27 @@ _IDLE = 0.9
 """What a node lacks of its share, as part of it, when it is idle or about to be. That is too empty at all times: much may still be found where little waits."""
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""A number of a beat: of another node, or of whoever has written it."""
+
+Amount = Annotated[float, msgspec.Meta(ge=0.0, le=1e12)]
+"""The same, where it is no whole number."""
+
+
 class Load(msgspec.Struct, frozen=True, array_like=True):
     """What a node's beat says of its work."""
 
-    waiting: int
+    waiting: Count
     """URLs of its servers that have not ended, those in hand among them, and those of servers that it gives with the same report not."""
-    throughput: float = 0.0
+    throughput: Amount = 0.0
     """Pages a second, over the last beats; see `Throughput`."""
-    power: float = 0.0
+    power: Amount = 0.0
     """Pages a second that it could do, as far as that is known."""
-    known: float = 0.0
+    known: Amount = 0.0
     """How much of the power's measurement is there, 0 to 1."""
-    servers: int = 0
+    servers: Count = 0
     """Its servers that have URLs."""
-    largest: int = 0
+    largest: Count = 0
     """URLs of the one with the most."""
 
 

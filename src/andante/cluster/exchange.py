@@ -30,6 +30,10 @@ class ClusterError(AndanteError):
     exit_status = 1
 
 
+class NoCrawlError(ClusterError):
+    """The store has no crawl of the name."""
+
+
 class OtherSettingsError(ClusterError):
     """A node cannot join, as the crawl has been started with another ``config``: this one."""
 

@@ -13,16 +13,15 @@ from collections.abc import Sequence
 import msgspec
 
 from andante.cluster.exchange import Ended, Heard, Keep, Known, Links, Own, Part, Report, Rewrite
-from andante.cluster.packing import pack
+from andante.cluster.packing import LINKS_MAX, pack
 from andante.frontier.block import Link
 from andante.frontier.seen import WIDTH
 
 REPORT_MAX = 5_000
 """About the most URLs in a report, unless a user says otherwise: half a megabyte."""
 
-ENTRY_MAX = 1_000
+ENTRY_MAX = LINKS_MAX
 """Most links in an entry of a log."""
-
 
 RECALL_MAX = 50_000
 """Links that were heard, and are remembered for the store: it may lose them before their owner has read them."""

@@ -17,7 +17,13 @@ from andante.frontier.block import Link
 SIZE_MAX = 8_000_000
 """Most bytes in an entry before it is compressed: a thousand links of the longest kind."""
 
-_VERSION = b"\1"
+LINKS_MAX = 1_000
+"""Most links in an entry."""
+
+VERSION = 1
+"""Of the form of entries; all nodes of a crawl must have the same."""
+
+_VERSION = bytes([VERSION])
 
 # What is common in URLs, the most common last. It is part of the format: another one is another version.
 _DICTIONARY = (
@@ -62,6 +68,8 @@ def unpack(data: bytes) -> tuple[list[Link], bytes]:
     if data[:1] != _VERSION:
         raise ValueError("an entry of another version")
     text, zero, grades = _inflate(data[1:]).partition(b"\0")
+    if text.count(b"\n") >= 2 * LINKS_MAX:  # of each link itself, and what is said of it
+        raise ValueError("an entry of too many links")
     links: list[Link] = []
     about: tuple[int, str, str, int, bool] | None = None
     for record in text.decode().split("\n") if text else ():

@@ -147,7 +147,8 @@ class Crawl:
             if self.settings.cluster:
                 from andante.crawl.join import clock, join  # noqa: PLC0415  # a crawl alone needs nothing of the cluster
 
-                shared = {"cluster": await join(self.settings, seeds, stack), "clock": clock}
+                hosts = [*job.seed_hosts, *map(urls.host, self._seeds)]
+                shared = {"cluster": await join(self.settings, seeds, hosts, stack), "clock": clock}
             try:
                 await self._run(job, client, choice, progress, shared)
             finally:

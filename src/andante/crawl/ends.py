@@ -61,6 +61,7 @@ class Ends:
         }
         """Attempts after which a URL is not tried again."""
         self._offered: set[str] = set()
+        self._offered_in = state.scope.version
         self._offered_max = min(state.settings.recent, _OFFERED_MAX)
         self._appraiser = state.appraiser
         self._want_text = state.appraiser is not None and state.appraiser.wants_text
@@ -157,13 +158,16 @@ class Ends:
 
     def _fresh(self, found: list[str]) -> list[str]:
         """Return the links in scope that were not offered lately."""
-        offered = self._offered
+        offered, scope = self._offered, self._state.scope
+        if scope.version != self._offered_in:  # a seed has moved, here or at another node
+            offered.clear()
+            self._offered_in = scope.version
         fresh = [url for url in found if url not in offered]
         if len(offered) + len(fresh) > self._offered_max:
             offered.clear()
         else:
             offered.update(fresh)
-        return [url for url in fresh if self._state.scope.admits(url)]
+        return [url for url in fresh if scope.admits(url)]
 
     def _redirect(self, task: Task, page: Page, location: bytes) -> None:
         state, link = self._state, task.link
@@ -182,7 +186,6 @@ class Ends:
             return
         if not link.referrer and urls.site(urls.host(target)) == urls.site(urls.host(task.url)):
             state.seed_moved(target)
-            self._offered.clear()
         if not state.scope.admits(target):
             self.excluded(task, "redirect-out-of-scope", target)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from andante import url as urls
 from andante.cluster.exchange import (
@@ -12,7 +12,6 @@ from andante.cluster.exchange import (
     BuriedError,
     ClusterError,
     Ended,
-    Entry,
     Give,
     Grant,
     Heard,
@@ -31,6 +30,7 @@ from andante.cluster.frontier import ADDRESS, SharedFrontier
 from andante.cluster.outbox import ENTRY_MAX, RECALL_MAX, REPORT_MAX, Kept, Outbox
 from andante.cluster.packing import pack, unpack
 from andante.crawl import luggage
+from andante.crawl.admission import Admission
 from andante.crawl.state import State
 from andante.frontier import Server
 from andante.frontier.block import Link
@@ -46,6 +46,12 @@ _NOWHERE = -1
 _ENDED_MIN = 100
 """URLs that have ended in a log before it is written anew."""
 
+_READING = 0.1
+"""Seconds for which what the store has is read at a time: what comes of it is as long as whoever has written it likes."""
+
+_ALL = 0xFFFF_FFFF
+"""More entries than any log has."""
+
 _READERS = 8
 """Logs that are read at once: each takes a connection to the store, and the heart-beat needs one, too."""
 
@@ -54,12 +60,18 @@ class Handover:
     """Opens servers that the store has granted, and gives others away when nothing is done at them any more."""
 
     def __init__(
-        self, state: State, frontier: SharedFrontier, outbox: Outbox, store: Store
+        self,
+        state: State,
+        frontier: SharedFrontier,
+        outbox: Outbox,
+        store: Store,
+        admission: Admission,
     ) -> None:
         self._state = state
         self._frontier = frontier
         self._outbox = outbox
         self._store = store
+        self._admission = admission
         self._reading: dict[str, list[tuple[int, list[tuple[Link, int]]]]] = {}
         self._read: dict[str, int] = {}
         self._leaving: dict[str, int] = {}
@@ -70,6 +82,7 @@ class Handover:
         self._wanted: dict[str, list[Server]] = {}
         self._ended: Counter[str] = Counter()
         self._grown: set[str] = set()
+        self._mending: set[str] = set()
         frontier.claim = self._claim
         self.arriving = 0
         """URLs of servers that are the node's, and are not queued yet."""
@@ -120,11 +133,21 @@ class Handover:
             key = grant.server
             if key in self._reading or key in self._frontier.servers or key in self._gone:
                 continue
+            if not self._admission.server(key):
+                self._bin(key)
+                continue
             self._reading[key] = []
             self.arriving += grant.waiting
             task = asyncio.get_running_loop().create_task(self._open(grant))
             self._tasks.add(task)
             task.add_done_callback(self._opened)
+
+    def _bin(self, key: str) -> None:
+        """What is no server goes back with nothing that waits for it, so that nobody is given it again."""
+        self._gone.add(key)
+        self._outbox.acknowledge([Heard(key, _ALL)])
+        self._outbox.say(Rewrite(key, []))
+        self._outbox.say(Give(key))
 
     def _opened(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -143,9 +166,14 @@ class Handover:
                 continue
             except (BuriedError, LostError):
                 return  # the next report hears so, and all begins anew
+            began = self._state.now()
             for entry in entries:
+                if self._state.now() > began + _READING:
+                    await asyncio.sleep(0)  # others want the loop, too
+                    began = self._state.now()
                 if entry.entry:
-                    waiting.update(_links(grant.server, entry))
+                    links = await self._admission.links_now(grant.server, entry)
+                    waiting.update(_by_fingerprint(grant.server, links))
                 else:
                     for fingerprint in unpack_fingerprints(entry.fingerprints):
                         waiting.pop(fingerprint, None)
@@ -207,15 +235,16 @@ class Handover:
     def mail(self, letters: Iterable[Mail], epoch: int) -> None:
         """Queue what other nodes have found for the node's servers."""
         heard = []
+        began = self._state.now()
         for letter in letters:
             key, length = letter.server, letter.start + len(letter.entries)
-            if key in self._reading:
+            if key in self._reading or self._state.now() > began + _READING:
                 continue  # it comes again
             read = self._read.get(key, 0)
             if key in self._frontier.servers and not self._is_leaving(key):
                 for number, entry in enumerate(letter.entries, letter.start):
                     if number >= read and entry.author != epoch and entry.entry:
-                        self._admit(key, (pair for _, pair in _links(key, entry)))
+                        self._admit(key, self._admission.links(key, entry))
             if length > read:
                 self._read[key] = length
                 heard.append(Heard(key, length))
@@ -384,7 +413,22 @@ class Handover:
             ):
                 del self._ended[key]
                 rewritten.append(self.rewrite(server))
-        return rewritten
+        return rewritten + self._mended({part.server for part in rewritten})
+
+    def _mended(self, besides: Container[str]) -> list[Rewrite]:
+        """Return the logs to be written anew without what was refused: who counts what waits would wait for that."""
+        mended = []
+        for key in list(self._admission.spoilt):
+            if key in self._reading or self._outbox.has_links(key):
+                continue
+            server = self._frontier.servers.get(key)
+            if server is not None and server.queued > REPORT_MAX:
+                continue
+            del self._admission.spoilt[key]
+            if server is not None and key not in besides:
+                mended.append(self.rewrite(server))
+                self._mending.add(key)
+        return mended
 
     def has_grown(self, key: str) -> bool:
         """Tell whether the log of a server has links that came after `rewritten` was called last, and are not in what it returned."""
@@ -400,10 +444,14 @@ class Handover:
             entries.append((found, pack(links, bytes(grades))))
         return Rewrite(server.key, entries)
 
-    def was_rewritten(self, part: Rewrite) -> None:
-        """The log of a server is another."""
-        if part.server in self._read:
-            self._read[part.server] = len(part.entries)
+    def was_rewritten(self, part: Rewrite, *, done: bool) -> None:
+        """The log of a server is another; or not, as there was mail."""
+        key = part.server
+        if done and key in self._read:
+            self._read[key] = len(part.entries)
+        if not done and key in self._mending:
+            self._admission.spoilt[key] = None
+        self._mending.discard(key)
 
     def keep(self, server: Server) -> None:
         """Let the store know what the next owner of a server must know."""
@@ -427,18 +475,3 @@ def _by_fingerprint(
     server: str, pairs: Iterable[tuple[Link, int]]
 ) -> Iterator[tuple[bytes, tuple[Link, int]]]:
     return ((urls.fingerprint(server + pair[0].target), pair) for pair in pairs)
-
-
-def _links(server: str, entry: Entry) -> list[tuple[bytes, tuple[Link, int]]]:
-    """Return the links of an entry that count, by fingerprint.
-
-    Raises:
-        ClusterError: it is none.
-    """
-    try:
-        pairs = _unpack(entry.entry)
-        fresh = entry.fresh or b"\1" * len(pairs)
-        counting = [pair for pair, counts in zip(pairs, fresh, strict=True) if counts]
-    except ValueError as error:
-        raise ClusterError(f"what the store has of {server} cannot be read: {error}") from None
-    return list(_by_fingerprint(server, counting))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import msgspec
 from andante import url as urls
 from andante.cluster.balance import RULES
 from andante.cluster.exchange import ClusterError
+from andante.cluster.packing import VERSION
 from andante.crawl.changes import decisive
 from andante.crawl.cluster import LEASE_JUDGED, Cluster
 from andante.crawl.settings import Settings, SettingsError
@@ -33,8 +35,16 @@ _SHARED = (
 """Settings that must be the same for all nodes, besides those that decide what is found: politeness and limits hold for the crawl, and a lease is of use only if all wait for its end."""
 
 
-async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> Cluster:
+async def join(
+    settings: Settings, seeds: list[str], hosts: Iterable[str], stack: AsyncExitStack
+) -> Cluster:
     """Connect to the store and the judge that the settings name; what is opened is closed by the stack.
+
+    Args:
+        settings: of the crawl.
+        seeds: of the node; the first names the crawl where the settings do not.
+        hosts: of the seeds that the user has given.
+        stack: closes all.
 
     Raises:
         ClusterError: it cannot be, in one line.
@@ -62,7 +72,7 @@ async def join(settings: Settings, seeds: list[str], stack: AsyncExitStack) -> C
         members=members,
         node=settings.node or socket.gethostname(),
         balance=RULES[settings.balance](),
-        config=_config(settings),
+        config=_config(settings, hosts),
         owners=_owners(settings.owners),
     )
 
@@ -108,11 +118,21 @@ def _owners(path: Path | None) -> dict[str, str]:
 
 def differing(*configs: bytes) -> list[str]:
     """Return the names of the settings in which the configurations of two nodes differ."""
-    one, other = (msgspec.json.decode(config, type=dict[str, Any]) for config in configs)
-    return sorted(name for name in one.keys() | other if one.get(name) != other.get(name))
+    try:
+        one, other = (msgspec.json.decode(config, type=dict[str, Any]) for config in configs)
+    except msgspec.MsgspecError:
+        return ["what the store has of them cannot be read"]
+    names = sorted(name for name in one.keys() | other if one.get(name) != other.get(name))
+    return [name for name in names if name != "seeds" or "scope" not in names]
 
 
-def _config(settings: Settings) -> bytes:
+def _config(settings: Settings, hosts: Iterable[str]) -> bytes:
+    """Return what must be the same for all nodes, and how links are packed.
+
+    Each node takes what is in its own scope, so that is to be that of all; seeds may differ where all is in it.
+    """
     shared = {name: str(getattr(settings, name)) for name in _SHARED}
-    judged = {"zookeeper": settings.zookeeper is not None}
+    if settings.scope != "any":
+        shared["seeds"] = sha256("\n".join(sorted(set(hosts))).encode()).hexdigest()[:16]
+    judged = {"zookeeper": settings.zookeeper is not None, "packing": VERSION}
     return msgspec.json.encode(decisive(settings) | shared | judged, order="sorted")

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import msgspec
 
 from andante.crawl.state import State
 from andante.flow import Learnt, Trouble
 from andante.frontier import Server
 from andante.frontier.estimate import Estimate
+
+HOLD_MAX = 7 * 86_400.0
+"""Seconds for which a server is left alone at most because another node said so: more than any back-off or Retry-After that is kept to."""
+
+_REASON = re.compile(r"([a-z0-9-]{1,40}( [^\n]{0,200})?)?").fullmatch
 
 
 class Luggage(msgspec.Struct, array_like=True):
@@ -62,20 +70,38 @@ def unpack(state: State, server: Server, data: bytes, aged: float) -> str:
         data: packed.
         aged: seconds since that was kept.
     """
-    luggage = msgspec.msgpack.decode(data, type=Luggage) if data else Luggage()
+    luggage = _read(data)
     now, job, pace = state.now(), state.job, server.origin_pace
-    hold = luggage.hold - aged
-    pace.delay = max(pace.delay, luggage.crawl_delay)
+    hold = min(luggage.hold, HOLD_MAX) - aged
+    crawl_delay = min(luggage.crawl_delay, state.settings.max_crawl_delay)
+    pace.delay = max(pace.delay, crawl_delay)
     pace.hold(now + max(pace.pause, hold))
     server.estimate = luggage.estimate
     server.given_up = luggage.given_up
     if luggage.learnt is not None:
         job.learn(server.key, luggage.learnt)
-    if luggage.crawl_delay:
-        job.crawl_delay(server.key, luggage.crawl_delay)
+    if crawl_delay:
+        job.crawl_delay(server.key, crawl_delay)
     if luggage.trouble is not None:
         job.suffer(server.key, luggage.trouble)
         job.hold(server.key, state.wall() + hold)
     if luggage.robots is not None:
         state.robots.unpacked(server, luggage.robots, luggage.robots_left - aged)
     return luggage.address
+
+
+def _read(data: bytes) -> Luggage:
+    """Return what was packed; nothing is known where no node can have packed it so."""
+    try:
+        luggage = msgspec.msgpack.decode(data, type=Luggage) if data else Luggage()
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return Luggage()
+    values = [luggage, luggage.learnt, luggage.estimate, luggage.trouble]
+    is_sound = all(_is_sound(value) for value in values) and _REASON(luggage.given_up)
+    return luggage if is_sound else Luggage()
+
+
+def _is_sound(value: Any) -> bool:
+    """Tell whether no number of a value is below 0, or none at all."""
+    numbers = [] if value is None else msgspec.structs.astuple(value)
+    return all(each >= 0 for each in numbers if isinstance(each, int | float))

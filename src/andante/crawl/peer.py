@@ -37,13 +37,14 @@ from andante.cluster.exchange import (
 from andante.cluster.frontier import SharedFrontier
 from andante.cluster.lease import Judge, Watch
 from andante.cluster.outbox import Kept, Outbox, decode
+from andante.crawl.admission import Admission
 from andante.crawl.balancing import Balancing
 from andante.crawl.cluster import Cluster
 from andante.crawl.handover import Handover
 from andante.crawl.join import differing
 from andante.crawl.news import News
 from andante.crawl.presence import Presence
-from andante.crawl.pulse import Beat, Pulse, Shares
+from andante.crawl.pulse import Pulse, Shares, read_beat
 from andante.crawl.state import State
 from andante.observe import Event
 from andante.store.job import Outgoing
@@ -80,8 +81,9 @@ class Peer:
         self._presence = Presence(state, cluster)
         self._lease = self._presence.new_lease()
         self._watch = Watch(self._presence.lease)
-        self._news = News(state, self._store, self._hear)
-        self._handover = Handover(state, self._frontier, outbox, self._store)
+        self._admission = Admission(state, lambda: self._news.listen(self._news.count))
+        self._news = News(self._store, self._hear)
+        self._handover = Handover(state, self._frontier, outbox, self._store, self._admission)
         self._pulse = Pulse(state, self._frontier, self._handover, cluster.busy)
         self._balancing = Balancing(cluster, self._frontier, self._handover, outbox, self._pulse)
         self._shares = Shares(state)
@@ -101,9 +103,10 @@ class Peer:
         self._to_enter = False
         self._trouble = ""
         self._changed: dict[str, None] = {}
-        self._moved = moved
         state.may_send = self.may_send
-        state.seed_has_moved = lambda seed: self._do(("tell", seed), self._news.spread(seed))
+        state.seed_has_moved = self._news.say
+        for seed in moved:
+            self._news.say(seed)
         state.job.on_change = self._keep
 
     # What the engine asks
@@ -180,8 +183,6 @@ class Peer:
     async def run(self) -> None:
         """Speak, until cancelled."""
         confirming = asyncio.create_task(self._presence.confirm(lambda: self._lease))
-        for seed in self._moved:
-            self._do(("tell", seed), self._news.spread(seed))
         try:
             self._tell_store(owns=False)
             while True:
@@ -207,7 +208,8 @@ class Peer:
             if self._handover.failure is not None:
                 raise self._handover.failure
             self._handover.see_to_leaving()
-            if may_hurry and self._outbox and self._frontier.queued < self._enough():
+            is_hungry = self._outbox and self._frontier.queued < self._enough()
+            if may_hurry and (is_hungry or self._shares.is_pressing):
                 return
             if self._totals is not None and not self._totals.waiting:
                 return  # all may be done
@@ -284,6 +286,7 @@ class Peer:
         if report.number != self._sent[0]:
             self._sent = report.number, sent_at
         try:
+            await self._news.tell()  # before the links that are in scope by it
             answer = await self._store.exchange(report)
         except UnreachableError as error:
             self._missed(
@@ -323,8 +326,9 @@ class Peer:
             if self._to_enter:
                 self._to_enter = False
                 self._do("enter", self._presence.enter(self._epoch))
-        self._handover.mail(answer.mail, self._epoch)
-        self._handover.open(answer.grants)
+        if answer.news == self._news.count or await self._news.listen(answer.news):
+            self._handover.mail(answer.mail, self._epoch)
+            self._handover.open(answer.grants)
         self._look_at(answer, now)
         self._state.wake()
         return True
@@ -355,25 +359,21 @@ class Peer:
             self._handover.open(answer)
         elif isinstance(part, Give):
             self._handover.given(part.server)
-        elif isinstance(part, Rewrite) and answer:
-            self._handover.was_rewritten(part)
+        elif isinstance(part, Rewrite):
+            self._handover.was_rewritten(part, done=bool(answer))
         elif isinstance(part, Ended) and not answer:
             self._handover.lose(part.server)
 
     def _look_at(self, answer: Answer, now: float) -> None:
         """See who is there, who is not, and whether all is done."""
         self._nodes = answer.nodes
-        beats = {
-            epoch: msgspec.msgpack.decode(node.beat, type=Beat)
-            for epoch, node in answer.nodes.items()
-            if node.beat
-        }
+        found = {epoch: read_beat(node) for epoch, node in answer.nodes.items()}
+        beats = {epoch: beat for epoch, beat in found.items() if beat is not None}
         self._have_told = all(epoch in beats and not beats[epoch].telling for epoch in answer.nodes)
         self._shares.divide_rate(self._epoch, answer.nodes, beats, settled=answer.settled)
-        if answer.news == self._news.count:
-            self._shares.divide_pages(self._epoch, answer.nodes, beats)
-        else:
-            self._do("news", self._news.listen(answer.news))
+        if answer.news == self._news.count:  # all is known of those who have left
+            waiting = self._frontier.queued + self._handover.arriving
+            self._shares.divide_pages(self._epoch, answer.nodes, beats, waiting=waiting)
         before, self._totals = self._totals, answer.totals
         self._is_over = (
             before is not None
@@ -419,7 +419,7 @@ class Peer:
 
     def _hear(self, text: str) -> None:
         """Another node has left; or its seed has moved, and the crawl moves with it."""
-        if not self._shares.hear(text):
+        if not self._shares.hear(text) and self._admission.seed(text):
             self._state.scope.add(text)
 
     # When all is lost
@@ -440,6 +440,7 @@ class Peer:
             await asyncio.sleep(self._state.settings.heartbeat / _STEPS)
         self._begin(joined)
         self._outbox.restart()
+        self._news.say_again()
         for kind in (Keep, Give, Take, Heard, Rewrite, Own, Known):
             self._outbox.drop(kind)
         self._handover.set_aside_ended()

@@ -7,7 +7,7 @@ from math import inf
 
 import msgspec
 
-from andante.cluster.balance import Load, Throughput
+from andante.cluster.balance import Amount, Count, Load, Throughput
 from andante.cluster.exchange import POOL, Node
 from andante.cluster.frontier import SharedFrontier
 from andante.crawl.handover import Handover
@@ -15,6 +15,12 @@ from andante.crawl.state import State
 
 _PARTING = "pages "
 """Begins what a node tells for good of the pages that it has fetched."""
+
+_DIGITS = 16
+"""Fewer than so many has a number of pages."""
+
+_PACE = 1.0
+"""Pages a second; see `_part`."""
 
 _CONNECTIONS = 256
 """Stands for the connections where their number is found by the crawl."""
@@ -24,20 +30,31 @@ class Beat(msgspec.Struct, array_like=True):
     """What a node lets the others know at each heart-beat."""
 
     load: Load
-    pages: int = 0
+    pages: Count = 0
     """That it has fetched in all."""
     seen: Sequence[int] = ()
     """Epochs of the nodes that it knows of: none of them takes more than a share of what is for all."""
-    lease: float = 0.0
+    lease: Amount = 0.0
     """Seconds without a beat after which others may take it for dead."""
-    unheard: int = 0
+    unheard: Count = 0
     """Links that it has found and the store has not heard of."""
     telling: bool = False
     """After a loss: it has not told the store yet what it holds."""
-    fetched: dict[str, int] = {}
+    fetched: dict[str, Count] = {}
     """Where the pages are limited: those of each node by name, as far as it has heard; also of nodes that have left, or died."""
-    claim: int = 0
+    claim: Count = 0
     """Where the pages are limited: those that it wants to have fetched in all, at most."""
+
+
+def read_beat(node: Node) -> Beat | None:
+    """Return the beat of a node; None: it has had none, or what is there is none."""
+    try:
+        return _decoder.decode(node.beat)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+_decoder = msgspec.msgpack.Decoder(Beat)
 
 
 class Pulse:
@@ -119,7 +136,7 @@ class Shares:
     def __init__(self, state: State) -> None:
         self._state = state
         self._limit = state.settings.max_pages
-        self._wanted = self._room = self._limit or 0
+        self._wanted = self._room = self._left = self._limit or 0
         self.is_known = state.settings.total_rate == inf
         """The node knows its part of the total rate; before that it may send nothing."""
         self._epoch = POOL
@@ -155,7 +172,8 @@ class Shares:
         if not text.startswith(_PARTING):
             return False
         pages, _, name = text.removeprefix(_PARTING).partition(" ")
-        self._note(name, int(pages))
+        if pages.isascii() and pages.isdecimal() and len(pages) < _DIGITS:
+            self._note(name, int(pages))
         return True
 
     def _note(self, name: str, pages: int) -> None:
@@ -184,10 +202,18 @@ class Shares:
             if self._state.total.set_point:  # else the user has paused it
                 self._state.total.change(part, self._state.now())
 
+    @property
+    def is_pressing(self) -> bool:
+        """The next report should not wait for its time: the node has used up its pages and may claim more, or all have been fetched, which the others must know before they can end."""
+        has = self._state.max_pages
+        if has is None or self._state.is_full:
+            return False
+        return not self._left or (self._taken >= has and min(self._wanted, self._room) > has)
+
     def divide_pages(
-        self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat]
+        self, epoch: int, nodes: Mapping[int, Node], beats: Mapping[int, Beat], *, waiting: int
     ) -> None:
-        """Take what was claimed, if all claims can be met; then want an equal part of what is left, the rest for the first that has URLs.
+        """Take what was claimed, if all claims can be met; then want a part of what is left (`_part`).
 
         The crawl is full when all others know what this node has fetched: once it has left its beat is gone.
 
@@ -195,26 +221,40 @@ class Shares:
             epoch: this node's.
             nodes: all that there are; all that was told by those who have left must have been heard.
             beats: of all nodes, this one's as the store has it among them.
+            waiting: URLs that wait for this node, now.
         """
-        if (limit := self._limit) is None:
+        if (limit := self._limit) is None or epoch not in beats:
             return
         for each, beat in beats.items():
             for other, pages in (*beat.fetched.items(), (nodes[each].name, beat.pages)):
                 self._note(other, pages)
         state, own, name = self._state, beats[epoch], nodes[epoch].name
         claims = {each: pages for each, pages in self.fetched.items() if each != name}
-        left = max(limit - state.stats.pages - sum(claims.values()), 0)
+        left = self._left = max(limit - state.stats.pages - sum(claims.values()), 0)
         for each, beat in beats.items():
             if each != epoch and (other := nodes[each].name) != name:
                 claims[other] = max(claims[other], beat.claim)
         self._room = limit - sum(claims.values())
         if own.claim <= self._room:
             state.max_pages = own.claim
-        part, rest = divmod(left, len(nodes))
-        first = min((each for each, beat in beats.items() if beat.load.waiting), default=min(nodes))
-        self._wanted = state.stats.pages + part + (rest if epoch == first else 0)
+        loads = {each: beat.load for each, beat in beats.items()}
+        loads[epoch] = msgspec.structs.replace(loads[epoch], waiting=waiting)
+        self._wanted = state.stats.pages + _part(left, epoch, loads)
         state.is_full = not left and all(
             each in beats and beats[each].fetched.get(name, 0) >= state.stats.pages
             for each in nodes
             if each != epoch
         )
+
+
+def _part(left: int, epoch: int, loads: Mapping[int, Load]) -> int:
+    """Return a node's part of the pages that are left: those that have URLs share them by their speeds, so that all are done at the same time; the fastest has the rest.
+
+    Each counts as `_PACE` faster than it is: one that has just come would never be given a page.
+    """
+    speeds = {each: load.throughput + _PACE for each, load in loads.items() if load.waiting}
+    speeds = speeds or dict.fromkeys(loads, _PACE)
+    total = sum(speeds.values())
+    parts = {each: int(left * speed / total) for each, speed in speeds.items()}
+    parts[max(speeds, key=lambda each: (speeds[each], -each))] += left - sum(parts.values())
+    return parts.get(epoch, 0)

@@ -158,7 +158,7 @@ class Settings:
     )
 
     cluster: str | None = _setting(
-        "Share the crawl with other nodes by this Redis, alone or in cluster mode: redis://[[USER]:PASSWORD@]HOST[:PORT]/0, or rediss://",
+        "Share the crawl with other nodes by this Redis, alone or in cluster mode: redis://[[USER]:PASSWORD@]HOST[:PORT]/0, rediss://, or unix://PATH",
         default=None,
         group="Who",
     )

@@ -26,6 +26,7 @@ EVENTS = {
     "cluster.mended": "that is over",
     "cluster.buried": "this node has found another one dead, whose servers go to the others; `detail`",
     "cluster.fenced": "the others took this node for dead: what it had not committed is discarded, and it joins again; `detail`",
+    "cluster.refused": "the cluster's store has something that no node of this crawl can have written, or that is out of this node's scope: it is dropped; once of each kind; `detail`",
     "cluster.lost": "the cluster's store has lost its data, and is told again what this node holds; `detail`",
     "loop.stalled": "the event loop has stood still for `seconds`: nothing was sent, read or written meanwhile; `url` and `bytes` of the response that it had taken up last",
     "loop.stalling": "the same while it lasts, on the command line only; `seconds` so far",

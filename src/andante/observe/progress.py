@@ -11,6 +11,7 @@ import msgspec
 
 from andante.flow import Sample
 from andante.observe.stats import Speed, Stats
+from andante.printed import printed
 from andante.units import counted, format_duration, format_rate, format_size
 
 _SPEEDS_SHOWN = 5
@@ -100,7 +101,7 @@ class PlainProgress:
             parts.append(f"about {format_duration(left)} left")
         if now.waiting:
             parts.append(f"waiting for {now.waiting}")
-        print(", ".join(parts), file=self._stream, flush=True)
+        print(printed(", ".join(parts)), file=self._stream, flush=True)
 
 
 class LiveProgress:
@@ -142,7 +143,7 @@ class LiveProgress:
         table = Table.grid(padding=(0, 2))
         table.add_column(style="bold")
         for name, value in panel_rows(now, speed, self._drain.read(now)):
-            table.add_row(name, Text(value))  # no markup: [fd00::1] is a host
+            table.add_row(name, Text(printed(value)))  # no markup: [fd00::1] is a host
         title = f"andante: {now.doing}, {format_duration(now.elapsed)}"
         self._live.update(
             Panel(table, title=Text(title), title_align="left", expand=False, border_style="cyan"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from andante.observe.stats import Stats
+from andante.printed import printed
 from andante.units import counted, format_duration, format_size
 
 
@@ -24,12 +25,7 @@ def summary(stats: Stats, *, known: int, queued: int, servers: int, outputs: Ite
     ]
     lines += [f"{count:>9,} {label}" for label, count in _states(stats, known, queued)]
     lines += ["", *(f"output: {path} ({_size(path)})" for path in outputs)]
-    return "\n".join(lines)
-
-
-def printable(text: str) -> str:
-    """Return a text that may come from a server: nothing in it steers a terminal."""
-    return "".join(each if each.isprintable() else "\ufffd" for each in text)
+    return "\n".join(map(printed, lines))
 
 
 def _states(stats: Stats, known: int, queued: int) -> list[tuple[str, int]]:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.connection import parse_url
@@ -30,6 +31,7 @@ from redis.exceptions import (
 )
 
 from andante.cluster.exchange import ClusterError, UnreachableError
+from andante.cluster.unix import SocketPath
 
 VERSION_MIN = (6, 2)
 """Of Redis; Valkey and others say by which version of Redis they go."""
@@ -75,7 +77,7 @@ class Client:
     """A Redis, alone or in cluster mode.
 
     Args:
-        url: ``redis[s]://[[user]:password@]host[:port][/database][?ssl_ca_certs=FILE]``; any of a cluster's nodes stands for all.
+        url: ``redis[s]://[[user]:password@]host[:port][/database][?ssl_ca_certs=FILE]``, any of a cluster's nodes standing for all, or ``unix://PATH``.
         timeout: seconds after which a connection that hangs is given up.
 
     Raises:
@@ -84,6 +86,10 @@ class Client:
 
     def __init__(self, url: str, timeout: float) -> None:
         self._options = _options(url, timeout)
+        self._socket: SocketPath | None = None
+        if "unix_socket_path" in self._options:
+            self._socket = SocketPath(Path(self._options["unix_socket_path"]))
+            self._options["unix_socket_path"] = self._socket.short
         self.where = _where(url)
         """Host and port, for messages; without the credentials."""
         self._client: Any = None
@@ -147,12 +153,14 @@ class Client:
         """Let go of all connections."""
         if self._client is not None:
             await self._client.aclose()
+        if self._socket is not None:
+            self._socket.close()
 
     def _cluster(self) -> Any:
         options = dict(self._options)
         if options.pop("db", 0):
             raise ClusterError(f"Redis at {self.where} is a cluster: it has database 0 only")
-        if "path" in options:
+        if "unix_socket_path" in options:
             raise ClusterError("a cluster of Redis cannot be reached by a Unix socket")
         client: Any = RedisCluster(**options)
         client.commands_parser = _FirstIsKey()
@@ -250,6 +258,6 @@ def _options(url: str, timeout: float) -> dict[str, Any]:
 def _where(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme == "unix":
-        return parts.path
+        return unquote(parts.path)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{host}:{parts.port or 6379}"

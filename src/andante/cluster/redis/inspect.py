@@ -6,10 +6,11 @@ import struct
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 
-from andante.cluster.exchange import ClusterError, Node, Totals
+from andante.cluster.exchange import ClusterError, NoCrawlError, Node, Totals
 from andante.cluster.frontier import ADDRESS
 from andante.cluster.redis import bloom, wire
 from andante.cluster.redis.client import Client
@@ -27,6 +28,8 @@ class Inspection(msgspec.Struct, frozen=True):
     """The seen test."""
     settled: bool
     nodes: dict[int, Node]
+    has_members: bool
+    """A service of members (ZooKeeper) judges, too, who lives."""
     silence: dict[int, float]
     """Seconds since the last beat of each node that has had one, by Redis's clock."""
     servers: dict[int, int]
@@ -60,37 +63,57 @@ async def inspect(url: str, crawl: str) -> Inspection:
     """Return what a Redis has of a crawl; changes nothing, and reads in small pages.
 
     Raises:
-        ClusterError: there is no such crawl.
+        NoCrawlError: there is no such crawl.
+        ClusterError: what is there is none.
         UnreachableError: Redis does not answer.
     """
     async with _client(url) as client:
-        begun, seen, settled, count = await client.command(
-            "HMGET", key(crawl, 0), "begun", "seen", "settled", "shards"
-        )
-        if count is None:
-            raise ClusterError(f"there is no crawl {crawl!r} on the Redis at {client.where}")
-        shards = range(int(count))
-        nodes = await client.command("HGETALL", key(crawl, 0, "nodes"))
-        silence = await _silence(client, crawl)
-        servers: Counter[int] = Counter()
-        waiting: Counter[int] = Counter()
-        for shard in shards:
-            async for owner, urls in _records(client, key(crawl, shard, "servers")):
-                servers[owner] += 1
-                waiting[owner] += urls
-        infos = await client.infos()
-        return Inspection(
-            begun=float(begun),
-            seen=seen.decode(),
-            settled=settled == b"1",
-            nodes=wire.unpack_nodes(nodes),
-            silence=silence,
-            servers=dict(servers),
-            waiting=dict(waiting),
-            totals=await _totals(client, crawl, shards, seen.decode()),
-            memory=sum(info["used_memory"] for info in infos),
-            memory_max=sum(info["maxmemory"] for info in infos),
-        )
+        try:
+            return await _inspect(client, crawl)
+        except (ValueError, IndexError, TypeError, AttributeError, struct.error):
+            raise ClusterError(
+                f"the Redis at {client.where} has what no node has written: see who else can write to it"
+            ) from None
+
+
+async def _inspect(client: Client, crawl: str) -> Inspection:
+    begun, seen, settled, count, config = await client.command(
+        "HMGET", key(crawl, 0), "begun", "seen", "settled", "shards", "config"
+    )
+    if count is None:
+        raise NoCrawlError(f"there is no crawl {crawl!r} on the Redis at {client.where}")
+    shards = range(int(count))
+    nodes = await client.command("HGETALL", key(crawl, 0, "nodes"))
+    silence = await _silence(client, crawl)
+    servers: Counter[int] = Counter()
+    waiting: Counter[int] = Counter()
+    for shard in shards:
+        async for owner, urls in _records(client, key(crawl, shard, "servers")):
+            servers[owner] += 1
+            waiting[owner] += urls
+    infos = await client.infos()
+    return Inspection(
+        begun=float(begun),
+        seen=seen.decode(),
+        settled=settled == b"1",
+        nodes=wire.unpack_nodes(nodes),
+        has_members=_has_members(config),
+        silence=silence,
+        servers=dict(servers),
+        waiting=dict(waiting),
+        totals=await _totals(client, crawl, shards, seen.decode()),
+        memory=sum(info["used_memory"] for info in infos),
+        memory_max=sum(info["maxmemory"] for info in infos),
+    )
+
+
+def _has_members(config: bytes | None) -> bool:
+    """Tell whether the nodes have been given a ZooKeeper, by what must be the same for all of them."""
+    try:
+        shared = msgspec.json.decode(config or b"{}", type=dict[str, Any])
+    except msgspec.MsgspecError:
+        return False
+    return shared.get("zookeeper") is True
 
 
 async def _silence(client: Client, crawl: str) -> dict[int, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import struct
 import time
 import zlib
 from collections.abc import Callable, Iterable
@@ -163,7 +164,15 @@ class RedisStore:
         await self._send(sending, steps, listen=others)
         for at in list(sending.takes):
             await self._take(sending, at)
-        return self._answer(sending)
+        try:
+            return self._answer(sending)
+        except _NONSENSE as error:
+            raise self._nonsense() from error
+
+    def _nonsense(self) -> ClusterError:
+        return ClusterError(
+            f"Redis at {self._client.where} has what no node has written: see who else can write to it"
+        )
 
     async def _send(self, sending: Sending, steps: list[Step], listen: Iterable[int] = ()) -> None:
         """Carry out steps, and drop those that were answered from the list; ask other shards for what is new."""
@@ -178,7 +187,10 @@ class RedisStore:
             if step in steps:
                 steps.remove(step)
                 self._sequences[step.shard] += 1
-                answers = wire.unpack_answers(reply[1], list(step.parts.values()))
+                try:
+                    answers = wire.unpack_answers(reply[1], list(step.parts.values()))
+                except _NONSENSE as error:
+                    raise self._nonsense() from error
                 for at, answer in zip(step.parts, answers, strict=True):
                     sending.answers[at] = answer
         if any(isinstance(error, LostError | BuriedError) for error in errors):
@@ -233,7 +245,7 @@ class RedisStore:
         return Answer(
             parts=list(sending.answers),
             mail=[
-                Mail(server.decode(), start, [wire.unpack_entry(entry) for entry in entries])
+                Mail(wire.decoded(server), start, [wire.unpack_entry(entry) for entry in entries])
                 for reply in heard
                 for server, start, entries in by(3, reply[6])
             ],
@@ -242,7 +254,7 @@ class RedisStore:
             ],
             nodes=wire.unpack_nodes(dict(by(2, nodes))),
             totals=Totals(
-                waiting=sum(reply[2] for reply in heard),
+                waiting=max(sum(reply[2] for reply in heard), 0),  # less: others have written there
                 known=sum(known),
                 pool=sum(reply[4] for reply in heard),
                 false_positives=sum(bloom.errs(self._rate, count) for count in known) / len(known)
@@ -257,7 +269,14 @@ class RedisStore:
 
     async def entries(self, server: str, start: int, count: int) -> list[Entry]:
         """Return entries of a log."""
-        ask = ("entries", self._generation, self._epoch, server, start, start + count - 1)
+        ask = (
+            "entries",
+            self._generation,
+            self._epoch,
+            wire.encoded(server),
+            start,
+            start + count - 1,
+        )
         reply = await self._small(self._shard(server), *ask)
         return [wire.unpack_entry(entry) for entry in reply[1]]
 
@@ -311,7 +330,7 @@ class RedisStore:
         return key(self._crawl, shard)
 
     def _shard(self, server: str) -> int:
-        return zlib.crc32(server.encode()) % self._shards
+        return zlib.crc32(wire.encoded(server)) % self._shards
 
     async def _small(
         self, shard: int, *args: str | bytes | int, of: Script = SMALL, about_loss: bool = False
@@ -322,6 +341,9 @@ class RedisStore:
             raise error
         return reply
 
+
+_NONSENSE = (ValueError, IndexError, TypeError, struct.error)
+"""What comes of a reply that is none."""
 
 _REFUSALS = {b"lost": LostError, b"buried": BuriedError}
 _WORST_FIRST = (LostError, BuriedError, ClusterError, UnreachableError)
@@ -338,4 +360,4 @@ def _refusal(reply: Any) -> Exception | None:
 
 
 def _texts(told: list[bytes]) -> list[str]:
-    return [text.decode() for text in told]
+    return [text.decode("utf-8", "replace") for text in told]

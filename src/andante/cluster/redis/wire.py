@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 
 from andante.cluster.exchange import (
+    POOL,
     Ended,
     Entry,
     Give,
@@ -76,6 +78,19 @@ class Reader:
         return float(struct.unpack("<d", self.take(8))[0])
 
 
+# Names of servers. Those that no node has made may be any bytes: they come out as they went in.
+
+
+def encoded(server: str) -> bytes:
+    """Return the bytes of a server's name."""
+    return server.encode("utf-8", "surrogateescape")
+
+
+def decoded(server: bytes) -> str:
+    """Undo `encoded`."""
+    return server.decode("utf-8", "surrogateescape")
+
+
 # A report
 
 
@@ -121,7 +136,7 @@ def _server(name: str, numbers: dict[str, int]) -> bytes:
     if known is not None:
         return b"\0" + number(known)
     numbers[name] = len(numbers) + 1
-    return text(name.encode())
+    return text(encoded(name))
 
 
 def _fingerprints(fingerprints: bytes) -> tuple[bytes, bytes]:
@@ -169,7 +184,7 @@ def _bits(byte: int) -> bytes:
 def unpack_grants(reader: Reader) -> list[Grant]:
     """Take grants apart."""
     return [
-        Grant(reader.text().decode(), reader.number(), reader.text(), reader.seconds())
+        Grant(decoded(reader.text()), reader.number(), reader.text(), reader.seconds())
         for _ in range(reader.number())
     ]
 
@@ -178,18 +193,31 @@ def unpack_grants(reader: Reader) -> list[Grant]:
 
 
 def unpack_entry(data: bytes) -> Entry:
-    """Take an entry of a log apart."""
+    """Take an entry of a log apart; one that no node has written is `UNREADABLE`."""
     reader = Reader(data)
-    kind, author = reader.take(1), reader.number()
-    if kind == b"E":
-        return Entry(author, reader.rest())
-    fresh = _mask(reader.number(), reader) if kind == b"M" else b""
-    return Entry(author, entry=reader.rest(), fresh=fresh)
+    try:
+        kind, author = reader.take(1), reader.number()
+        fresh = _mask(reader.number(), reader) if kind == b"M" else b""
+    except IndexError:
+        return UNREADABLE
+    rest = reader.rest()
+    if not rest or kind not in _KINDS or (kind == b"E" and len(rest) % WIDTH):
+        return UNREADABLE
+    return Entry(author, rest) if kind == b"E" else Entry(author, entry=rest, fresh=fresh)
+
+
+_KINDS = (b"E", b"L", b"M")
+
+UNREADABLE = Entry(POOL, entry=b"\0")
+"""What takes the place of an entry that no node has written; it cannot be unpacked."""
 
 
 def unpack_nodes(packed: Mapping[bytes, bytes]) -> dict[int, Node]:
-    """Take what is known of nodes apart; in the order of their epochs."""
-    nodes = (_node(int(epoch), Reader(data)) for epoch, data in packed.items())
+    """Take what is known of nodes apart; in the order of their epochs. What no node has written is left out."""
+    nodes = []
+    for epoch, data in packed.items():
+        with suppress(ValueError, IndexError):
+            nodes.append(_node(int(epoch), Reader(data)))
     return {node.epoch: node for node in sorted(nodes, key=lambda node: node.epoch)}
 
 

@@ -73,9 +73,27 @@ local function give(server, it, to)
   change(server)
 end
 
+-- What no node has written, and would be too much for one: bytes of an entry, of a state, and of a text that was told; and how many of those are heard.
+local ENTRY_MAX, STATE_MAX, TEXT_MAX, TOLD_MAX = 8100000, 1000000, 4096, 10000
+
+local function bounded(entries)
+  for index, entry in ipairs(entries) do
+    if #entry > ENTRY_MAX then entries[index] = '' end
+  end
+  return entries
+end
+
+local function all_told()
+  local told = call('LRANGE', TOLD, 0, TOLD_MAX - 1)
+  for index, text_of in ipairs(told) do
+    if #text_of > TEXT_MAX then told[index] = '' end
+  end
+  return told
+end
+
 -- State of a server as it was kept, and how many seconds ago.
 local function kept(server)
   local packed = call('HGET', STATES, server)
-  if not packed then return '', 0 end
+  if not packed or #packed > STATE_MAX then return '', 0 end
   return string.sub(packed, 9), math.max(0, now() - struct.unpack('<d', packed))
 end

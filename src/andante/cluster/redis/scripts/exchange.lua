@@ -221,7 +221,7 @@ local function mail()
   for index = 1, #starts, 2 do
     if left <= 0 or bytes > ANSWER_BYTES then break end
     local start = tonumber(starts[index + 1])
-    local entries = call('LRANGE', log_of(starts[index]), start, start + left - 1)
+    local entries = bounded(call('LRANGE', log_of(starts[index]), start, start + left - 1))
     found[#found + 1], found[#found + 2], found[#found + 3] = starts[index], start, entries
     left = left - #entries
     for _, entry in ipairs(entries) do bytes = bytes + #entry end

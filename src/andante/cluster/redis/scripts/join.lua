@@ -29,4 +29,4 @@ end
 local epoch = call('HINCRBY', META, 'last', 1)
 call('HSET', NODES, epoch, struct.pack('<I4Bc0', 0, #name, name))
 call('HSET', TOKENS, epoch, token)
-return {'ok', epoch, predecessor, meta[1], call('LRANGE', TOLD, 0, -1), tonumber(meta[2]), tonumber(meta[5]), tonumber(meta[6] or 0)}
+return {'ok', epoch, predecessor, meta[1], all_told(), tonumber(meta[2]), tonumber(meta[5]), tonumber(meta[6] or 0)}

@@ -66,7 +66,7 @@ end
 function DO.tell()
   if call('HGET', META, 'generation') ~= ARGV[2] then return {'lost'} end
   if call('HGET', EPOCHS, ARGV[3]) == BURIED then return {'buried'} end
-  local told = call('LRANGE', TOLD, 0, -1)
+  local told = all_told()
   if ARGV[4] then
     for _, text_of in ipairs(told) do
       if text_of == ARGV[4] then return {'ok', told} end
@@ -80,7 +80,7 @@ end
 function DO.entries()
   if call('HGET', META, 'generation') ~= ARGV[2] then return {'lost'} end
   if call('HGET', EPOCHS, ARGV[3]) == BURIED then return {'buried'} end
-  return {'ok', call('LRANGE', log_of(ARGV[4]), ARGV[5], ARGV[6])}
+  return {'ok', bounded(call('LRANGE', log_of(ARGV[4]), ARGV[5], ARGV[6]))}
 end
 
 return DO[ARGV[1]]()
