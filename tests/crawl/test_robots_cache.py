@@ -183,16 +183,6 @@ def test_rows_that_hold_no_more_go_at_the_next_start(start):
     assert count == 1
 
 
-def test_a_job_of_before_gets_what_it_lacks(start):
-    a = start()
-    a.commits()
-    a.job._journal._writer.execute("DROP TABLE robots")
-    b = start()
-    b.reads()
-    b.commits()
-    assert start().knows()
-
-
 # Memory
 
 

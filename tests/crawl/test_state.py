@@ -31,7 +31,7 @@ def test_the_crawl_pauses_while_more_urls_wait_for_the_disk_than_may(directory, 
     monkeypatch.setattr(state_module, "UNSTORED_MAX", 10)
     state = State(
         Settings(),
-        job=SimpleNamespace(stats={}, load=None, pending=0, directory=directory),
+        job=SimpleNamespace(stats={}, seed_origins=[], load=None, pending=0, directory=directory),
         client=None,
         scope=None,
         seeds=[],

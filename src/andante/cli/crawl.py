@@ -14,7 +14,6 @@ from typing import Any
 import uvloop
 
 from andante import url as urls
-from andante.cli import workers
 from andante.cli.flags import add_settings, given
 from andante.cli.fruitless import why_nothing
 from andante.cli.signals import stop_on_signals
@@ -110,6 +109,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_workers(arguments: argparse.Namespace, seeds: list[str], settings: Settings) -> int:
     assert settings.job is not None
+    from andante.cli import workers  # noqa: PLC0415  # they need the cluster
+
     return workers.run(
         seeds,
         settings,

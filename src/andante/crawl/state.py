@@ -86,13 +86,8 @@ class State:
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None
         self.total = Pace(set_point=settings.total_rate)
         self.cookies = Cookies(wall) if settings.cookies else None
-        self.robots = RobotsCache(
-            job,
-            agent=settings.robots_name,
-            wants_sitemaps=settings.sitemaps,
-            now=clock,
-            wall=wall,
-        )
+        agent, sitemaps = settings.robots_name, settings.sitemaps
+        self.robots = RobotsCache(job, agent=agent, wants_sitemaps=sitemaps, now=clock, wall=wall)
         """What robots.txt says, of the servers that have been asked for it."""
         self.life = 0
         """Counts up when all servers are lost to other crawlers: what was asked of them before is theirs to write."""

@@ -253,76 +253,86 @@ class Journal:
         Raises:
             OSError: the disk is full or failing.
         """
-        encode = msgspec.msgpack.encode
         db = self._writer
         try:
             with db:
                 db.execute("BEGIN IMMEDIATE")
-                db.executemany(
-                    "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?)",
-                    (
-                        (
-                            number,
-                            server,
-                            _seal(grades, number, server, size),
-                            size,
-                            _seal(done, number),
-                            links,
-                        )
-                        for number, server, grades, size, done, links in batch.blocks
-                    ),
-                )
-                db.executemany(
-                    "UPDATE block SET grades = ?, size = ?, done = ?, links = CAST(links || ? AS BLOB) WHERE number = ?",
-                    (
-                        (
-                            _seal(grades, number, server, size),
-                            size,
-                            _seal(done, number),
-                            links,
-                            number,
-                        )
-                        for number, server, grades, size, done, links in batch.grown
-                    ),
-                )
-                db.executemany(
-                    "UPDATE block SET done = ? WHERE number = ?",
-                    ((_seal(done, number), number) for done, number in batch.done),
-                )
-                db.executemany("DELETE FROM block WHERE number = ?", batch.finished)
-                if batch.fingerprints:
-                    cell = _seal(batch.fingerprints)
-                    db.execute("INSERT INTO seen (fingerprints) VALUES (?)", (cell,))
-                db.executemany(
-                    "REPLACE INTO server VALUES (?, ?)",
-                    ((key, _seal(encode(state), key)) for key, state in batch.servers),
-                )
-                if batch.ended:
-                    cell = _seal(encode(batch.ended))
-                    db.execute("INSERT INTO ended (outcomes) VALUES (?)", (cell,))
-                if batch.samples:
-                    last = "INSERT INTO series (samples) VALUES (?) RETURNING number"
-                    [(number,)] = db.execute(last, (_seal(encode(batch.samples)),)).fetchall()
-                    db.execute("DELETE FROM series WHERE number <= ?", (number - SERIES_MAX,))
-                db.executemany(
-                    "INSERT INTO outbox VALUES (?, ?)",
-                    ((number, _seal(part, number)) for number, part in batch.outbox),
-                )
-                db.executemany("DELETE FROM outbox WHERE number = ?", batch.heard)
-                db.executemany(
-                    "REPLACE INTO robots VALUES (?, ?, ?)",
-                    (
-                        (server, _seal(packed, server, expires_at), expires_at)
-                        for server, packed, expires_at in batch.robots
-                    ),
-                )
-                db.executemany(
-                    "REPLACE INTO meta VALUES (?, ?)",
-                    ((key, _seal(encode(value), key)) for key, value in batch.meta.items()),
-                )
+                _write_queue(db, batch)
+                _write_rest(db, batch)
         except sqlite3.Error as error:
             message = f"cannot write {self._path}: {error}"
             raise OSError(message) from error
+
+
+def _write_queue(db: sqlite3.Connection, batch: Batch) -> None:
+    """Write what has changed of the URLs that wait and are known."""
+    db.executemany(
+        "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            (
+                number,
+                server,
+                _seal(grades, number, server, size),
+                size,
+                _seal(done, number),
+                links,
+            )
+            for number, server, grades, size, done, links in batch.blocks
+        ),
+    )
+    db.executemany(
+        "UPDATE block SET grades = ?, size = ?, done = ?, links = CAST(links || ? AS BLOB) WHERE number = ?",
+        (
+            (
+                _seal(grades, number, server, size),
+                size,
+                _seal(done, number),
+                links,
+                number,
+            )
+            for number, server, grades, size, done, links in batch.grown
+        ),
+    )
+    db.executemany(
+        "UPDATE block SET done = ? WHERE number = ?",
+        ((_seal(done, number), number) for done, number in batch.done),
+    )
+    db.executemany("DELETE FROM block WHERE number = ?", batch.finished)
+    if batch.fingerprints:
+        cell = _seal(batch.fingerprints)
+        db.execute("INSERT INTO seen (fingerprints) VALUES (?)", (cell,))
+
+
+def _write_rest(db: sqlite3.Connection, batch: Batch) -> None:
+    """Write what has ended, and what is remembered beside the queue."""
+    encode = msgspec.msgpack.encode
+    db.executemany(
+        "REPLACE INTO server VALUES (?, ?)",
+        ((key, _seal(encode(state), key)) for key, state in batch.servers),
+    )
+    if batch.ended:
+        cell = _seal(encode(batch.ended))
+        db.execute("INSERT INTO ended (outcomes) VALUES (?)", (cell,))
+    if batch.samples:
+        last = "INSERT INTO series (samples) VALUES (?) RETURNING number"
+        [(number,)] = db.execute(last, (_seal(encode(batch.samples)),)).fetchall()
+        db.execute("DELETE FROM series WHERE number <= ?", (number - SERIES_MAX,))
+    db.executemany(
+        "INSERT INTO outbox VALUES (?, ?)",
+        ((number, _seal(part, number)) for number, part in batch.outbox),
+    )
+    db.executemany("DELETE FROM outbox WHERE number = ?", batch.heard)
+    db.executemany(
+        "REPLACE INTO robots VALUES (?, ?, ?)",
+        (
+            (server, _seal(packed, server, expires_at), expires_at)
+            for server, packed, expires_at in batch.robots
+        ),
+    )
+    db.executemany(
+        "REPLACE INTO meta VALUES (?, ?)",
+        ((key, _seal(encode(value), key)) for key, value in batch.meta.items()),
+    )
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
