@@ -68,9 +68,8 @@ def canonical(
 
 
 _LONG_HOST = re.compile(
-    r"""(?:[\0-\x20]*+[a-zA-Z][a-zA-Z0-9+.\-\t\n\r]*+:[/\\\t\n\r]*+|[\0-\x20]*+[/\\][\t\n\r]*+[/\\][/\\\t\n\r]*+)
-    [^/\\?\#]{%d}"""
-    % (_AUTHORITY_LENGTH_MAX + 1),
+    rf"""(?:[\0-\x20]*+[a-zA-Z][a-zA-Z0-9+.\-\t\n\r]*+:[/\\\t\n\r]*+|[\0-\x20]*+[/\\][\t\n\r]*+[/\\][/\\\t\n\r]*+)
+    [^/\\?\#]{{{_AUTHORITY_LENGTH_MAX + 1}}}""",
     re.VERBOSE,
 ).match
 

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from andante.parse import html, href_value, parse_html, scan
+from andante.parse import href_value, html, parse_html, scan
 from andante.parse.collect import VALUE_MAX, Collector
 from andante.parse.html import QUICK_BYTES, TITLE_MAX
 from andante.parse.references import text_value

@@ -18,10 +18,12 @@ from typing import Any, Self
 import uvloop
 
 from andante import url as urls
+from andante.crawl.aside import Aside
 from andante.crawl.changes import decisive, told
 from andante.crawl.cluster import Cluster
 from andante.crawl.engine import Engine
 from andante.crawl.join import clock, join
+from andante.crawl.reader import Rules
 from andante.crawl.settings import Settings, SettingsError, from_strings
 from andante.crawl.start import Choice, choose, engine, limits, open_job
 from andante.crawl.state import State
@@ -159,6 +161,7 @@ class Crawl:
             job.seed_hosts.setdefault(urls.host(seed), None)
         client.trust(job.seed_hosts)
         deliver = self._pages.put if self._pages is not None else None
+        aside = Aside(Rules.of(settings), body=deliver is not None)
         self._engine = running = engine(
             settings,
             self._seeds,
@@ -169,6 +172,7 @@ class Crawl:
             deliver=deliver,
             emit=self._on_event,
             cluster=cluster,
+            aside=aside,
             **{"clock": clock} if cluster else {},
         )
         self._state = running.state
@@ -178,6 +182,7 @@ class Crawl:
         try:
             await running.run()
         finally:
+            aside.close()
             if showing is not None:
                 showing.cancel()
 

@@ -13,6 +13,7 @@ from andante.cluster.frontier import SharedFrontier
 from andante.cluster.outbox import Outbox
 from andante.cluster.recent import Recent
 from andante.crawl.appraiser import Appraiser
+from andante.crawl.aside import Aside
 from andante.crawl.settings import Settings
 from andante.crawl.usage import Usage, usage
 from andante.fetch import Connector, Cookies, RequestTemplate, Robots
@@ -39,6 +40,7 @@ class State:
         wall: gives the time of day, in seconds since 1970. It is no sum of the other clock, which stands still while the machine sleeps.
         chance: gives numbers in [0, 1), for what must not happen to all crawls at once.
         usage: tells what the process has used of its machine.
+        aside: reads what takes too long for the loop; None: the loop reads that, too.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class State:
         wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
         usage: Callable[[], Usage] = usage,
+        aside: Aside | None = None,
     ) -> None:
         self.settings = settings
         self.job = job
@@ -70,6 +73,7 @@ class State:
         self.wall = wall
         self.chance = chance
         self.usage = usage
+        self.aside = aside
         self.stats = Stats.from_dict(job.stats)
         self.frontier = self._frontier(policy, quality, outbox)
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None

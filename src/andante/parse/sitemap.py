@@ -123,13 +123,9 @@ class _Reader:
         parser.CharacterDataHandler = self._characters
         try:
             parser.Parse(mark, False)  # noqa: FBT003
-            fed = len(mark)
             for at in range(start, len(body), _PIECE):
-                piece = body[at : at + _PIECE]
-                parser.Parse(piece, False)  # noqa: FBT003
-                fed += len(piece)
-                if fed - parser.CurrentByteIndex > MAX_TOKEN:
-                    raise _StopError(f"a tag or comment longer than {MAX_TOKEN} bytes")
+                parser.Parse(body[at : at + _PIECE], False)  # noqa: FBT003
+                _check_token(len(mark) + at + _PIECE - start - parser.CurrentByteIndex)
             parser.Parse(b"", True)  # noqa: FBT003
         except _StopError as stop:
             self._sitemap.problem = str(stop)
@@ -211,6 +207,11 @@ class _Reader:
         for index in range(self._entry.first, len(self._sitemap.locs)):
             self._sitemap.lastmods[index] = self._entry.lastmod
             self._sitemap.priorities[index] = self._entry.priority
+
+
+def _check_token(unread: int) -> None:
+    if unread > MAX_TOKEN:
+        raise _StopError(f"a tag or comment longer than {MAX_TOKEN} bytes")
 
 
 def timestamp(text: str) -> float | None:
