@@ -88,7 +88,9 @@ def test_costly_sitemaps(tmp_path):
     named = "".join(f"Sitemap: /{n}.xml\n" for n in range(len(SITEMAPS)))
 
     pair = uvloop.run(
-        crawl_pair(tmp_path, answers | {"/": page(), "/robots.txt": robots(named)}, "--sitemaps", good=400)
+        crawl_pair(
+            tmp_path, answers | {"/": page(), "/robots.txt": robots(named)}, "--sitemaps", good=400
+        )
     )
     assert pair.done.status == 0, pair.done.err
     print(pair)

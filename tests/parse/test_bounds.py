@@ -11,7 +11,7 @@ from andante.parse.collect import VALUE_MAX, Collector
 from andante.parse.html import QUICK_BYTES, TITLE_MAX
 from andante.parse.references import text_value
 from andante.parse.robots_meta import DIRECTIVES_MAX, Directives, header_directives, meta_directives
-from andante.parse.tokens import TITLE_SOURCE_MAX, attributes, read_tokens
+from andante.parse.tokens import TAG_MAX, TITLE_SOURCE_MAX, attributes, read_tokens
 from andante.parse.tree import QUICK_TREE_TAGS, TITLES_MAX
 
 MIB = 2**20
@@ -103,6 +103,14 @@ def test_the_memory_for_attributes_does_not_grow_with_their_number(filler):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64 * 1024
+
+
+@pytest.mark.parametrize("room", [-2, -1, 0, 1, 2])
+@pytest.mark.parametrize("quote", [b"", b"'"])
+def test_attributes_far_behind_in_a_tag_are_not_read(room, quote):
+    href = b"href=%b1%b" % (quote, quote)
+    source = b"name=2" + b" " * (TAG_MAX - len(href) - 6 - room) + href + b">"
+    assert attributes(source, "utf-8").get("href") == ("1" if room > 0 else None)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ SECONDS_MAX = 10
 """Seconds of the processor for a response."""
 MEMORY_MAX = 64 * 2**20
 """Bytes for a response, besides the process without one, and the body with and without its content codings."""
+_TOO_LARGE = f"not read within {MEMORY_MAX >> 20} MiB besides its body"
 _GROWTH_MAX = 16 * 2**20
 """Bytes that the process may keep of one response for the next; with more it ends, and the next one gets a new process."""
 
@@ -69,11 +70,12 @@ def main() -> None:
         answer, body = _answer(reader, question, payload, base)
         del payload
         _limit(resource.RLIMIT_AS, resource.RLIM_INFINITY)
-        answer.is_last = _memory() > base + len(body) + _GROWTH_MAX
+        is_last = answer.is_last = _memory() > base + len(body) + _GROWTH_MAX
         answered = msgspec.msgpack.encode(answer)
         link.sendall(HEAD.pack(len(answered), len(body)) + answered)
         link.sendall(body)
-        if answer.is_last:
+        del answer, answered, body
+        if is_last:
             break
 
 
@@ -107,9 +109,9 @@ def _answer(reader: Reader, question: Question, payload: bytes, base: int) -> tu
         has_body = question.body and body is not payload
         return Answer(reading, has_body=has_body), body if has_body else b""
     except MemoryError:
-        return Answer(problem=f"more than {MEMORY_MAX >> 20} MiB besides its body"), b""
-    except Exception as error:  # whatever is wrong with it, it concerns this response alone
-        return Answer(problem=f"{type(error).__name__}: {error}"[:200]), b""
+        return Answer(problem=_TOO_LARGE), b""
+    except Exception as error:  # such as Lexbor's where it gets no memory; it concerns this response alone
+        return Answer(problem=f"{_TOO_LARGE} ({type(error).__name__}: {error})"[:200]), b""
 
 
 def _received(link: socket.socket, length: int) -> bytearray:

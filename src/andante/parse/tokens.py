@@ -61,6 +61,10 @@ _ATTRIBUTE = re.compile(
 ).match
 
 
+TAG_MAX = 2**20
+"""Bytes of a tag in which attributes are looked for."""
+
+
 def attributes(
     source: bytes, encoding: str, value_max: int = VALUE_MAX
 ) -> Mapping[str, str | None]:
@@ -78,8 +82,10 @@ def _attributes(
 ) -> Mapping[str, str | None]:
     found: dict[str, str | None] = {}
     position = 0
-    while match := _ATTRIBUTE(source, position):
+    while match := _ATTRIBUTE(source, position, TAG_MAX):
         position = match.end()
+        if position == TAG_MAX:  # it may go on
+            break
         name = match[1].lower().decode()
         if name not in found:
             raw = match[2] or match[3] or match[4] or b""
