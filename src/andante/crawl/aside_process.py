@@ -110,7 +110,9 @@ def _answer(reader: Reader, question: Question, payload: bytes, base: int) -> tu
         return Answer(reading, has_body=has_body), body if has_body else b""
     except MemoryError:
         return Answer(problem=_TOO_LARGE), b""
-    except Exception as error:  # such as Lexbor's where it gets no memory; it concerns this response alone
+    except (
+        Exception
+    ) as error:  # such as Lexbor's where it gets no memory; it concerns this response alone
         return Answer(problem=f"{_TOO_LARGE} ({type(error).__name__}: {error})"[:200]), b""
 
 
