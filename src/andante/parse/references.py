@@ -34,7 +34,8 @@ def href_value(raw: bytes | str, encoding: str) -> str:
     return _REFERENCE.sub(_replacement, text) if "&" in text else text
 
 
-# The standard library makes an int of all digits, and refuses thousands of them.
+_DIGITS_MAX = 4_000
+"""Digits of a number that the standard library takes for certain: it makes an int of them all, and raises where there are more than 4,300."""
 _LEADING_ZEROS = re.compile(r"(&#)0++(?=[0-9])|(&#[xX])0++(?=[0-9a-fA-F])")
 _LONG_NUMBERS = re.compile(
     rf"&#(?:[0-9]{{{_LONGEST_NUMBER + 1},}}+|[xX][0-9a-fA-F]{{{_LONGEST_NUMBER + 1},}}+);?"
@@ -44,7 +45,7 @@ _LONG_NUMBERS = re.compile(
 def text_value(raw: bytes, encoding: str) -> str:
     """Return the text of an element from its source: references are replaced as in text, not as in attributes."""
     text = raw.decode(encoding, "replace")
-    if "&#" in text:
+    if len(text) > _DIGITS_MAX and "&#" in text:
         text = _LONG_NUMBERS.sub("\ufffd", _LEADING_ZEROS.sub(r"\1\2", text))
     return html.unescape(text)
 
