@@ -131,6 +131,7 @@ FIXED = [
         f"{sitemap.MAX_ELEMENTS:,}",
     ),
     ("a tag or comment of a sitemap; a longer one ends it", units.format_binary(sitemap.MAX_TOKEN)),
+    ("all URLs of a sitemap together", f"{sitemap.MAX_LOCS:,} characters"),
     ("a URL in a sitemap as written; a longer one is ignored", f"{sitemap.MAX_LOC:,} characters"),
     ("content codings of a response", coding._CODINGS_MAX),
     ("cookies of a site", cookies.COOKIES_MAX),

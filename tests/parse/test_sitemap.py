@@ -140,6 +140,13 @@ def test_a_url_that_is_too_long_is_left_out(form):
     assert (len(locs(MAX_LOC)), len(locs(MAX_LOC + 1))) == (1, 0)
 
 
+@pytest.mark.parametrize("form", ["<urlset>%s</urlset>", "%s"])
+def test_urls_are_limited_by_their_length_together(form):
+    entry = "http://h/%s\n" if form == "%s" else "<url><loc>http://h/%s</loc></url>"
+    found = parse_sitemap((form % (entry % ("x" * 7_991) * 3_000)).encode())
+    assert (len(found.locs), found.problem) == (2_097, "more than 16777216 characters of URLs")
+
+
 def test_size_is_limited(monkeypatch):
     monkeypatch.setattr(sitemap, "MAX_BYTES", 10)
     assert "larger than 10 bytes" in parse_sitemap(b"http://h/12").problem

@@ -61,22 +61,22 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     reader = Reader(msgspec.json.decode(sys.argv[1], type=Rules))
-    link = socket.socket(fileno=0)
-    base = _memory()
-    while head := _received(link, HEAD.size):
+    with socket.socket(fileno=0) as link, suppress(ConnectionError):
+        _serve(reader, link, base=_memory())
+
+
+def _serve(reader: Reader, link: socket.socket, *, base: int) -> None:
+    is_last = False
+    while not is_last and (head := _received(link, HEAD.size)):
         asked, length = HEAD.unpack(head)
         question = msgspec.msgpack.decode(_received(link, asked), type=Question)
-        payload = bytes(_received(link, length))
-        answer, body = _answer(reader, question, payload, base)
-        del payload
+        answer, body = _answer(reader, question, bytes(_received(link, length)), base)
         _limit(resource.RLIMIT_AS, resource.RLIM_INFINITY)
         is_last = answer.is_last = _memory() > base + len(body) + _GROWTH_MAX
         answered = msgspec.msgpack.encode(answer)
         link.sendall(HEAD.pack(len(answered), len(body)) + answered)
         link.sendall(body)
-        del answer, answered, body
-        if is_last:
-            break
+        del answer, answered, body  # the next one needs their memory
 
 
 def _answer(reader: Reader, question: Question, payload: bytes, base: int) -> tuple[Answer, bytes]:
@@ -94,15 +94,15 @@ def _answer(reader: Reader, question: Question, payload: bytes, base: int) -> tu
         elapsed=0.0,
     )
     try:
-        if question.sitemap:
-            _limit(resource.RLIMIT_AS, base + len(payload) + 2 * reader.decoded_max + MEMORY_MAX)
-            return Answer(sitemap=reader.sitemap(page)), b""
         _limit(resource.RLIMIT_AS, base + len(payload) + 2 * reader.decoded_max + MEMORY_MAX)
-        body = reader.decoded(page)
-        if body is None or isinstance(body, Failure):
-            return Answer(
-                Reading(problem=str(body and body.outcome), detail=body.detail if body else "")
-            ), b""
+        body = reader.sitemap_body(page) if question.sitemap else reader.decoded(page)
+        assert body is not None
+        if question.sitemap:
+            size = 0 if isinstance(body, Failure) else len(body)
+            _limit(resource.RLIMIT_AS, base + len(payload) + size + MEMORY_MAX)
+            return Answer(sitemap=reader.listed(page, body)), b""
+        if isinstance(body, Failure):
+            return Answer(Reading(problem=str(body.outcome), detail=body.detail)), b""
         page.body = body
         _limit(resource.RLIMIT_AS, base + len(payload) + len(body) + MEMORY_MAX)
         reading = reader.understood(page, title=question.title, text=question.text)

@@ -188,15 +188,24 @@ class Reader:
         return links
 
     def sitemap(self, page: Page, *, quick: bool = False) -> SitemapReading | None:
-        """Read a sitemap; it may be gzipped, as a file or in transfer. None: it may take long, and is to be quick."""
-        most = QUICK_SITEMAP_BYTES if quick else None
-        body = self._decoded(page, most)
-        if isinstance(body, bytes) and body.startswith(_GZIP):
-            body = self._undone(body, b"gzip", most)
+        """Read a sitemap. None: it may take long, and is to be quick."""
+        body = self.sitemap_body(page, quick=quick)
         if body is None or (
             not isinstance(body, Failure) and quick and len(body) > QUICK_SITEMAP_BYTES
         ):
             return None
+        return self.listed(page, body)
+
+    def sitemap_body(self, page: Page, *, quick: bool = False) -> bytes | Failure | None:
+        """Return what a sitemap consists of; it may be gzipped, as a file or in transfer. None: as with `decoded`."""
+        most = QUICK_SITEMAP_BYTES if quick else None
+        body = self._decoded(page, most)
+        if body is None or isinstance(body, Failure) or bytes(body[:2]) != _GZIP:
+            return body
+        return self._undone(body, b"gzip", most)
+
+    def listed(self, page: Page, body: bytes | Failure) -> SitemapReading:
+        """Return what a sitemap of this body lists."""
         if isinstance(body, Failure):
             return SitemapReading([], problem=f"{body.outcome} {body.detail}".strip())
         found = parse_sitemap(bytes(body))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Literal
 from xml.parsers import expat
 
@@ -25,6 +25,8 @@ MAX_TOKEN = 64 * 1024
 """Limit of a tag or comment, bytes; at a longer one the reading ends. Expat reads one that has not ended again with each piece."""
 MAX_LOC = 8192
 """Limit of a URL as written, characters; a longer one is left out."""
+MAX_LOCS = 16 * 2**20
+"""Limit of the characters of all URLs of a sitemap; what is beyond is not read."""
 QUICK_BYTES = 64 * 1024
 """Bytes of a sitemap that may be read where others wait for it: at most a tenth of a second, whatever is in it."""
 
@@ -79,10 +81,17 @@ def _text(body: bytes, start: int) -> Sitemap:
         return Sitemap(problem="neither XML nor a list of URLs")
     problem = _beyond(len(locs))
     locs = locs[:MAX_ENTRIES]
+    for count, end in enumerate(accumulate(map(len, locs))):
+        if end > MAX_LOCS:
+            problem, locs = _TOO_LONG, locs[:count]
+            break
     unstated: list[float | None] = [None] * len(locs)
     return Sitemap(
         kind="text", locs=locs, lastmods=unstated, priorities=unstated.copy(), problem=problem
     )
+
+
+_TOO_LONG = f"more than {MAX_LOCS} characters of URLs"
 
 
 def _beyond(entries: int) -> str:
@@ -112,6 +121,7 @@ class _Reader:
         self._room = 0
         self._entry = _Entry()
         self._entries = 0
+        self._locs = 0
         self._elements = 0
 
     def read(self, body: bytes, start: int, *, mark: bytes = b"") -> Sitemap:
@@ -198,6 +208,9 @@ class _Reader:
         sitemap = self._sitemap
         if len(sitemap.locs) == MAX_ENTRIES:
             raise _StopError(_beyond(MAX_ENTRIES + 1))
+        self._locs += len(loc)
+        if self._locs > MAX_LOCS:
+            raise _StopError(_TOO_LONG)
         sitemap.locs.append(loc)
         sitemap.lastmods.append(None)
         sitemap.priorities.append(None)
