@@ -28,8 +28,8 @@ _REFRESH_URL = re.compile(
 
 def refresh_url(content: str) -> str:
     """Return the URL in the content of ``<meta http-equiv="refresh">``, or ``""`` where there is none."""
-    time = _REFRESH_TIME.match(content)
-    url = _REFRESH_URL.match(content, time.end()) if time else None
+    wait = _REFRESH_TIME.match(content)
+    url = _REFRESH_URL.match(content, wait.end()) if wait else None
     return next((group for group in url.groups() if group is not None), "") if url else ""
 
 
