@@ -100,7 +100,10 @@ def check_growth(reader, shape, size):
     """What a reader does is in line with the size, whether that is small or eight times as large."""
     for body in (shape.of(size), shape.of(8 * size)):
         work = partial(reader, body)
-        assert calls(work) <= CALLS * len(body) + 3_000, shape
+        times = (
+            6 if reader is read_url else 1
+        )  # it reads in several ways, letters that an encoding lacks one by one
+        assert calls(work) <= times * CALLS * len(body) + 3_000, shape
         assert memory(work) <= MEMORY * len(body) + 2_048 * KIB + (
             TREE if reader in (read_page, read_texts) else 0
         ), shape
