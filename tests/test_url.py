@@ -1,8 +1,11 @@
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from andante import url as urls
+from andante.parse import href_value
 
 CANONICAL = [
     ("HTTP://Example.COM", "http://example.com/"),
@@ -336,3 +339,84 @@ def test_plain_relative_paths_are_joined_as_the_standard_says(href, path, query)
 )
 def test_urls_of_header_fields_are_read_as_browsers_do(value, url):
     assert urls.canonical(urls.from_header(value), "http://a/x") == url
+
+
+@pytest.mark.parametrize(
+    "href", ["http:?q=1", "HTTP:#x", "http:", "h\tttp:?q", " http: ", "\n?q", "?q"]
+)
+def test_what_depends_on_the_whole_base_is_not_taken_from_the_page_before(href):
+    resolver = urls.LinkResolver(href_value)
+    for base in ("http://h/d/1", "http://h/d/2"):
+        expected = [urls.canonical(href, base)]
+        assert resolver.resolve(base, [href], "utf-8") == expected
+        assert resolver.resolve(base, [href.encode()], "utf-8") == expected
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1251"])
+@pytest.mark.parametrize(
+    ("href", "url"),
+    [
+        ("?q=a #x", "http://h/d/1?q=a%20"),
+        ("?q=Ж #x", None),
+        ("a #x", "http://h/d/a%20"),
+        ("a\x01#x", "http://h/d/a%01"),
+        ("a\t#x", "http://h/d/a"),
+        ("a #", "http://h/d/a%20"),
+        ("a ", "http://h/d/a"),
+        (" #x", "http://h/d/1"),
+        ("#x", "http://h/d/1"),
+    ],
+)
+def test_a_space_before_a_fragment_belongs_to_the_url(href, url, encoding):
+    base = "http://h/d/1"
+    expected = [url or urls.canonical(href, base, encoding=encoding)]
+    assert expected[0].endswith("%20") == (" #" in href and href != " #x")
+    for raw in (href, href.encode(encoding)):
+        assert urls.LinkResolver(href_value).resolve(base, [raw], encoding) == expected
+
+
+def test_the_memo_of_links_is_bounded_by_what_it_holds():
+    resolver = urls.LinkResolver(href_value)
+
+    def held():
+        return sum(
+            len(key) + len(url or "")
+            for directory in resolver._directories.values()
+            for key, url in directory.memo.items()
+        )
+
+    for page in range(40):
+        hrefs = [b"%d/%s" % (page * 1000 + n, b"x" * 1_900) for n in range(1_000)]
+        assert len(resolver.resolve("http://h/", hrefs, "utf-8")) == 1_000
+        assert held() < urls.MEMO_MAX + 1_000 * 4_000
+    deep = "/".join("x" for _ in range(900))
+    tracemalloc.start()
+    for page in range(2_000):
+        resolver.resolve(f"http://h/{page}/{deep}/", [b"../a"], "utf-8")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 2**20
+
+
+def test_steps_up_from_a_directory():
+    resolver = urls.LinkResolver(href_value)
+    for up in range(6):
+        href = "../" * up + "x/"
+        expected = [urls.canonical(href, "http://h/a/b/c/d")]
+        assert resolver.resolve("http://h/a/b/c/d", [href.encode()], "utf-8") == expected
+
+
+@pytest.mark.parametrize("scheme", ["http://", "//", "\\\\", "HTTP:", " \n/\n/", "ht\ntp:////"])
+def test_a_host_that_is_too_long_is_no_host(scheme):
+    for host in ("x" * 270, "\u4e00" * 1_000, "a\u0300" * 1_000, "%E4%B8%80" * 200, "é." * 300):
+        assert urls.canonical(scheme + host + "/", "https://h/", length_max=20_000) is None
+    assert urls.canonical("http://" + "x" * 253 + ":65535/") is not None
+    assert urls.canonical("/" + "\u4e00" * 1_000, "http://h/", length_max=20_000) is not None
+    assert urls.canonical("a/" + "\u4e00" * 1_000, "http://h/", length_max=20_000) is not None
+
+
+def test_the_work_for_a_long_host_is_bounded(monkeypatch):
+    asked = []
+    monkeypatch.setattr(urls.ada_url, "join_url", lambda base, raw: asked.append(raw) or base)
+    urls.canonical("http://" + "\u4e00" * 3_000, "http://h/", length_max=20_000)
+    assert asked == []

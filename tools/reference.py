@@ -19,12 +19,16 @@ os.environ["COLUMNS"] = "100"  # help is wrapped alike everywhere
 import msgspec
 
 from andante import units
+from andante import url as urls
 from andante.cli import parser
 from andante.cli.flags import default_text
 from andante.crawl import (
     api,
+    aside,
+    aside_process,
     ends,
     engine,
+    reader,
     redirects,
     robots,
     robots_cache,
@@ -47,8 +51,8 @@ from andante.fetch import robots as robots_txt
 from andante.flow import REASONS, Again, Sample, verdict
 from andante.frontier import frontier
 from andante.observe.events import EVENTS
+from andante.parse import collect, html, robots_meta, robots_rules, scan, sitemap, tokens, tree
 from andante.parse import robots as robots_grammar
-from andante.parse import robots_rules, sitemap, tree
 from andante.plan.file import DemandTable, NodeTable, TaskTable
 from andante.sim.machine import MachineTraits
 from andante.sim.population import Population
@@ -159,6 +163,13 @@ FIXED = [
     ),
     ("a sitemap, after decompression", units.format_binary(sitemap.MAX_BYTES)),
     ("URLs of a sitemap; those after are ignored", f"{sitemap.MAX_ENTRIES:,}"),
+    (
+        "elements and attributes of a sitemap; those after are ignored",
+        f"{sitemap.MAX_ELEMENTS:,}",
+    ),
+    ("a tag or comment of a sitemap; a longer one ends it", units.format_binary(sitemap.MAX_TOKEN)),
+    ("all URLs of a sitemap together", f"{sitemap.MAX_LOCS:,} characters"),
+    ("a URL in a sitemap as written; a longer one is ignored", f"{sitemap.MAX_LOC:,} characters"),
     ("content codings of a response", coding._CODINGS_MAX),
     ("cookies of a site", cookies.COOKIES_MAX),
     ("cookies of all sites together", units.format_binary(cookies.BYTES_MAX)),
@@ -190,6 +201,43 @@ FIXED = [
         units.format_binary(tree.MAX_TREE_BYTES),
     ),
     ("tags of such a page", f"{tree.MAX_TREE_TAGS:,}"),
+    ("elements that such a page could make", f"{tree.MAX_TREE_COPIES:,}"),
+    (
+        "an attribute value, or four times `max_url_length`; one with a longer value is as if it were not there",
+        units.format_binary(collect.VALUE_MAX),
+    ),
+    ("a tag in which attributes are looked for", units.format_binary(tokens.TAG_MAX)),
+    ("elements other than `a` that are read of a page", f"{scan.ELEMENTS_MAX:,}"),
+    ("directives for robots in an element or header", f"{robots_meta.DIRECTIVES_MAX:,}"),
+    (
+        "a title",
+        f"{html.TITLE_MAX:,} characters, of {units.format_binary(tokens.TITLE_SOURCE_MAX)} of source",
+    ),
+    ("text of a page, where a quality wants it", f"{tree.TEXT_MAX:,} characters"),
+    ("text of a link, likewise", f"{tree.ANCHOR_MAX} characters"),
+    ("all links of a page together", f"{reader.LINKS_SIZE_MAX:,} characters"),
+    ("a host name", f"{urls.HOST_LENGTH_MAX} characters"),
+    ("links remembered with their URLs", f"{urls.MEMO_MAX:,} characters"),
+    (
+        "a page that is read on the loop; a larger one is read [aside](../explanation/links.md#what-takes-too-long-for-the-loop)",
+        units.format_binary(html.QUICK_BYTES),
+    ),
+    ("tags of such a page, if it needs a tree", f"{tree.QUICK_TREE_TAGS:,}"),
+    ("elements that such a page could make", f"{tree.QUICK_TREE_COPIES:,}"),
+    ("a sitemap that is read on the loop", units.format_binary(sitemap.QUICK_BYTES)),
+    (
+        "memory to read a response aside, besides its body with and without content coding",
+        units.format_binary(aside_process.MEMORY_MAX),
+    ),
+    (
+        "time of the processor to read a response aside",
+        units.format_duration(aside_process.SECONDS_MAX),
+    ),
+    ("wait for a response that is read aside", units.format_duration(aside.WAIT_MAX)),
+    (
+        "a body whose record is encoded on the loop; that of a larger one is encoded in a thread",
+        units.format_binary(ends.RECORD_MAX),
+    ),
     ("servers that get a row of the time series, each ten seconds", engine.SERVERS_SAMPLED),
     ("pages that the Python interface runs ahead of its user", api._PAGES_AHEAD),
     (

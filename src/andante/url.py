@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 URL_LENGTH_MAX = 2_000
 """Default limit on the length of a URL, characters. Longer ones come from traps more often than from people."""
 
+HOST_LENGTH_MAX = 253
+"""Most characters of a host name (RFC 1035): no longer one has an address."""
+_AUTHORITY_LENGTH_MAX = 2 * HOST_LENGTH_MAX
+"""Most characters of a host as written. Its canonical form takes time with the square of its length."""
+_ORIGIN_LENGTH_MAX = len("https://:65535") + HOST_LENGTH_MAX
+
 
 class Parts(NamedTuple):
     """A URL taken apart for a request."""
@@ -43,10 +49,10 @@ def canonical(
 ) -> str | None:
     """Return the canonical form of ``raw``, resolved against ``base`` where given, or None.
 
-    None means that no request can be made for it: it does not parse, is neither http nor https, carries credentials, or is
-    longer than ``length_max`` characters. ``encoding`` is the codec of the document in which it stands; queries are in it.
+    None means that no request can be made for it: it does not parse, is neither http nor https, carries credentials, has too long a
+    host, or is longer than ``length_max`` characters. ``encoding`` is the codec of the document in which it stands; queries are in it.
     """
-    if len(raw) > 4 * length_max:
+    if len(raw) > _AUTHORITY_LENGTH_MAX and (len(raw) > 4 * length_max or _LONG_HOST(raw)):
         return None
     if encoding not in _AS_UTF_8 and not raw.isascii():
         raw = _with_query_in(encoding, raw)
@@ -55,9 +61,17 @@ def canonical(
     except (ValueError, UnicodeError):
         return None
     url = url.partition("#")[0]
-    if not url.startswith(("http://", "https://")) or len(url) > length_max or "@" in origin(url):
+    if not url.startswith(("http://", "https://")) or len(url) > length_max:
         return None
-    return url
+    server = origin(url)
+    return None if "@" in server or len(server) > _ORIGIN_LENGTH_MAX else url
+
+
+_LONG_HOST = re.compile(
+    rf"""(?:[\0-\x20]*+[a-zA-Z][a-zA-Z0-9+.\-\t\n\r]*+:[/\\\t\n\r]*+|[\0-\x20]*+[/\\][\t\n\r]*+[/\\][/\\\t\n\r]*+)
+    [^/\\?\#]{{{_AUTHORITY_LENGTH_MAX + 1}}}""",
+    re.VERBOSE,
+).match
 
 
 def from_header(value: bytes) -> str:
@@ -80,9 +94,9 @@ _NOT_ESCAPED_IN_QUERY = "!$%&()*+,/:;=?@[\\]^`{|}~"
 
 def _with_query_in(encoding: str, raw: str) -> str:
     """Percent-encode the query of an http URL after encoding it, as the URL Standard does; the fragment is dropped."""
-    cleaned = raw.strip(_STRIPPED).translate(_NOT_IN_URLS).partition("#")[0]
+    cleaned, fragment, _ = raw.strip(_STRIPPED).translate(_NOT_IN_URLS).partition("#")
     rest, mark, query = cleaned.partition("?")
-    return rest + mark + quote(query, _NOT_ESCAPED_IN_QUERY, encoding, "andante.query")
+    return rest + mark + quote(query, _NOT_ESCAPED_IN_QUERY, encoding, "andante.query") + fragment
 
 
 def _reference(error: UnicodeError) -> tuple[str, int]:
@@ -221,11 +235,17 @@ def _union(patterns: Iterable[str]) -> re.Pattern[str] | None:
     return re.compile(joined) if joined else None
 
 
+MEMO_MAX = 16 * 2**20
+"""Characters that the memo of links holds."""
+_ENTRY_SIZE = 200
+"""What an entry of the memo counts for, besides the characters of its href and URL."""
+
+
 class LinkResolver:
     """Turns the href values of pages into canonical URLs, remembering those it has met.
 
     Pages of a site repeat their navigation links, so most links are a look-up: each directory has a memo from href to URL. The directories
-    and their entries are at most ``size_max`` in all, and start afresh when they are more.
+    and their entries have at most ``size_max`` characters in all, as `_ENTRY_SIZE` has it, and start afresh when they have more.
     """
 
     def __init__(
@@ -233,7 +253,7 @@ class LinkResolver:
         decode: Callable[[bytes | str, str], str],
         *,
         length_max: int = URL_LENGTH_MAX,
-        size_max: int = 60_000,
+        size_max: int = MEMO_MAX,
     ) -> None:
         self._decode = decode
         self._length_max = length_max
@@ -269,13 +289,13 @@ class LinkResolver:
         directory = self._directories.get(key)
         if directory is None:
             directory = self._directories[key] = _Directory(key[0])
-            self._size += 1
+            self._size += len(path) + _ENTRY_SIZE
         return directory
 
     def _learn(
         self, directory: _Directory, base: str, href: bytes | str, encoding: str
     ) -> str | None:
-        bare = _without_fragment(href)
+        bare = _source_without_fragment(href)
         if not bare:
             return base
         if isinstance(bare, str) and bare.isascii() and "&" not in bare:
@@ -291,20 +311,22 @@ class LinkResolver:
             url = url if len(url) <= self._length_max else None
         else:
             text = self._decode(bare, encoding)
-            # These depend on the whole base, not only on its directory.
-            first = text.lstrip(_STRIPPED)[:1]
-            if first == "#" or not first:
-                return base
             url = canonical(text, base, length_max=self._length_max, encoding=encoding)
-            if first == "?":
+            if _OF_WHOLE_BASE(text):
                 return url
         memo[bare] = url
-        self._size += 1
+        self._size += len(bare) + len(url or "") + _ENTRY_SIZE
         return url
 
 
+_OF_WHOLE_BASE = re.compile(
+    r"[\0-\x20]*+(?:h[\t\n\r]*t[\t\n\r]*t[\t\n\r]*p[\t\n\r]*s?[\t\n\r]*:[\t\n\r]*+)?+(?:[?#]|[\0-\x20]*+\Z)",
+    re.IGNORECASE,
+).match
+"""What has neither host nor path: it depends on the whole base, not only on its directory."""
+
 _PLAIN_PATH = re.compile(
-    rb"((?:\.\./)*)((?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*/?)"
+    rb"((?:\.\./)*+)(?=[A-Za-z0-9_-])((?:[A-Za-z0-9_-][A-Za-z0-9_.-]*+/?+)++)"
 ).fullmatch
 """Steps up, then segments of harmless characters: neither dot segments nor anything to be escaped, and no scheme."""
 
@@ -312,27 +334,36 @@ _PLAIN_PATH = re.compile(
 class _Directory:
     """The links met on pages of one directory, and the directories above it."""
 
-    __slots__ = ("ancestors", "memo")
+    __slots__ = ("depth", "memo", "path")
 
     def __init__(self, path: str) -> None:
         self.memo: dict[bytes | str, str | None] = {}
-        self.ancestors = [path]
-        """This directory and those above it, up to the origin, without their last slash."""
-        while (end := path.rindex("/")) > len("https:/"):
-            path = path[:end]
-            self.ancestors.append(path)
+        self.path = path
+        """Without its last slash."""
+        self.depth = path.count("/") - len("//")
+        """How many directories are above it."""
 
     def join(self, match: re.Match[bytes]) -> str:
         """Join a plain relative path, as the URL Standard would, at a tenth of the cost."""
-        up = min(len(match[1]) // len("../"), len(self.ancestors) - 1)
-        return f"{self.ancestors[up]}/{match[2].decode('ascii')}"
+        up = min(len(match[1]) // len("../"), self.depth)
+        above = self.path.rsplit("/", up)[0] if up else self.path
+        return f"{above}/{match[2].decode('ascii')}"
 
 
-def _without_fragment(href: bytes | str) -> bytes | str:
+def without_fragment(href: str) -> str:
+    """Cut a URL as written at its fragment. The ``#`` stays where a space is before it, as that is not at the end of the URL."""
+    before, mark, _ = href.partition("#")
+    return before + mark if mark and before[-1:] <= " " and before else before
+
+
+def _source_without_fragment(href: bytes | str) -> bytes | str:
     """Cut an attribute value at its fragment; one with a character reference like ``&#38;`` is left whole."""
     if isinstance(href, str):
-        return href.partition("#")[0]
-    return href if b"&#" in href else href.partition(b"#")[0]
+        return without_fragment(href)
+    if b"&#" in href:
+        return href
+    before, mark, _ = href.partition(b"#")
+    return before + mark if mark and before[-1:] <= b" " and before else before
 
 
 _STRIPPED = bytes(range(0x21)).decode("ascii")

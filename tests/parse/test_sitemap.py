@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from andante.parse import sitemap
-from andante.parse.sitemap import MAX_ENTRIES, parse_sitemap
+from andante.parse.sitemap import MAX_ENTRIES, MAX_LOC, MAX_TOKEN, parse_sitemap
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
@@ -43,6 +43,12 @@ def test_urlset():
         ("http://h/1\r\n\n https://h/2 \nnonsense", "text", ["http://h/1", "https://h/2"]),
         ("\ufeffhttp://h/1", "text", ["http://h/1"]),
         ("\ufeff<urlset><url><loc>http://h/1</loc></url></urlset>", "urlset", ["http://h/1"]),
+        (
+            "\ufeff \n<?xml version='1.0'?><urlset><url><loc>http://h/1</loc></url></urlset>",
+            "urlset",
+            ["http://h/1"],
+        ),
+        ("\ufeff\n\t http://h/1\rhttp://h/2", "text", ["http://h/1", "http://h/2"]),
     ],
 )
 def test_other_forms(body, kind, locs):
@@ -54,6 +60,12 @@ def test_utf_16():
     assert parse_sitemap(
         "<urlset><url><loc>http://h/é</loc></url></urlset>".encode("utf-16")
     ).locs == ["http://h/é"]
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_white_space_after_the_byte_order_mark_of_utf_16(codec):
+    text = "\ufeff \r\n<?xml version='1.0' encoding='UTF-16'?><urlset><url><loc>http://h/é</loc></url></urlset>"
+    assert parse_sitemap(text.encode(codec)).locs == ["http://h/é"]
 
 
 @pytest.mark.parametrize(
@@ -92,6 +104,47 @@ def test_entries_are_limited(form):
     assert len(found.locs) == MAX_ENTRIES
     assert "more than 50000 entries" in found.problem
     assert parse_sitemap((form % (entry * MAX_ENTRIES)).encode()).problem == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (b"<urlset>" + b"<url/>" * (MAX_ENTRIES + 1), "more than 50000 entries"),
+        (b"<urlset><url a='" + b"x" * 2 * MAX_TOKEN, "a tag or comment longer than 65536 bytes"),
+        (b"<urlset><!--" + b"x" * 2 * MAX_TOKEN, "a tag or comment longer than 65536 bytes"),
+        (b"<urlset><?x " + b"x" * 2 * MAX_TOKEN, "a tag or comment longer than 65536 bytes"),
+    ],
+    ids=["entries without a URL", "attribute", "comment", "instruction"],
+)
+def test_what_takes_time_without_saying_anything_is_limited(body, problem):
+    assert problem in parse_sitemap(body + b" " * 2 * MAX_TOKEN).problem
+
+
+def test_elements_are_limited(monkeypatch):
+    monkeypatch.setattr(sitemap, "MAX_ELEMENTS", 10)
+    page = b"<urlset><url><loc>http://h/1</loc></url><a b='' c=''/>%b</urlset>"
+    assert parse_sitemap(page % b"<a b=''/>").problem == ""
+    found = parse_sitemap(page % b"<a b=''/><a/><a/><a/>")
+    assert (found.locs, found.problem) == (
+        ["http://h/1"],
+        "more than 10 elements and attributes",
+    )
+
+
+@pytest.mark.parametrize("form", ["<urlset><url><loc>%s</loc></url></urlset>", "http://h/\n%s\n"])
+def test_a_url_that_is_too_long_is_left_out(form):
+    def locs(length):
+        url = "http://h/" + "x" * (length - 9)
+        return [each for each in parse_sitemap((form % url).encode()).locs if each == url]
+
+    assert (len(locs(MAX_LOC)), len(locs(MAX_LOC + 1))) == (1, 0)
+
+
+@pytest.mark.parametrize("form", ["<urlset>%s</urlset>", "%s"])
+def test_urls_are_limited_by_their_length_together(form):
+    entry = "http://h/%s\n" if form == "%s" else "<url><loc>http://h/%s</loc></url>"
+    found = parse_sitemap((form % (entry % ("x" * 7_991) * 3_000)).encode())
+    assert (len(found.locs), found.problem) == (2_097, "more than 16777216 characters of URLs")
 
 
 def test_size_is_limited(monkeypatch):
@@ -140,6 +193,7 @@ def test_there_is_a_statement_for_each_url(body):
         ("", None),
         ("31.5.2024", None),
         ("2024-13", None),
+        ("2024-05-31" + " " * 100, None),
         ("0001-01-01T00:00+14:00", -62135647200.0),
     ],
 )

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,8 @@ class Done:
     err: str
     peak: int
     """Most memory it had, bytes."""
+    family: int = 0
+    """The same, with the most that any of its children had."""
 
 
 class Ended(NamedTuple):
@@ -52,13 +55,14 @@ class Running:
 
     def wait(self, timeout: float = 60.0) -> Done:
         """Wait for its end; a command that takes longer is killed."""
-        give_up, peak = time.monotonic() + timeout, 0
+        give_up, peak, child = time.monotonic() + timeout, 0, 0
         while self.process.poll() is None:
             if time.monotonic() > give_up:
                 self.process.kill()
             peak = max(peak, _peak(self.process.pid))
+            child = max([child, *map(_peak, _children(self.process.pid))])
             time.sleep(0.01)
-        done = Done(self.process.returncode, _text(self._out), _text(self._err), peak)
+        done = Done(self.process.returncode, _text(self._out), _text(self._err), peak, peak + child)
         os.close(self._out)
         os.close(self._err)
         return done
@@ -71,18 +75,30 @@ class Running:
 
 def _peak(pid: int) -> int:
     """Return the most memory that a process has had so far. What wait4 tells counts its parent's as well."""
-    status = Path(f"/proc/{pid}/status").read_text()
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # a child that has ended
+        return 0
     found = re.search(r"VmHWM:\s*(\d+) kB", status)
     return int(found[1]) * 1024 if found else 0
+
+
+def _children(pid: int) -> list[int]:
+    """Return the children of a process, whichever of its threads has started them."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found += map(int, thread.read_text().split())
+    return found
 
 
 def _text(file: int) -> str:
     return os.pread(file, 10**8, 0).decode()
 
 
-def run(*arguments: object, cwd: Path, **options: Any) -> Done:
-    """Run the command."""
-    return Running(*arguments, cwd=cwd, **options).wait()
+def run(*arguments: object, cwd: Path, timeout: float = 60.0, **options: Any) -> Done:
+    """Run the command; one that takes longer than ``timeout`` seconds is killed."""
+    return Running(*arguments, cwd=cwd, **options).wait(timeout)
 
 
 async def andante(*arguments: object, cwd: Path, **options: Any) -> Done:

@@ -18,9 +18,11 @@ from typing import Any, Self
 import uvloop
 
 from andante import url as urls
+from andante.crawl.aside import Aside
 from andante.crawl.changes import decisive, told, told_of_excluded, told_of_seeds
 from andante.crawl.engine import Engine
 from andante.crawl.loop_monitor import LoopMonitor
+from andante.crawl.reader import Rules
 from andante.crawl.settings import Settings, SettingsError, from_strings
 from andante.crawl.start import Choice, choose, engine, limits, open_job
 from andante.crawl.state import State
@@ -175,6 +177,7 @@ class Crawl:
             job.seed_hosts.setdefault(urls.host(seed), None)
         client.trust(job.seed_hosts)
         deliver = self._pages.put if self._pages is not None else None
+        aside = Aside(Rules.of(settings), body=deliver is not None)
         self._engine = running = engine(
             settings,
             self._seeds,
@@ -186,6 +189,7 @@ class Crawl:
             emit=self._on_event,
             warn=self._warn,
             monitor=self.loop_monitor,
+            aside=aside,
             **shared,
         )
         self._state = running.state
@@ -196,6 +200,7 @@ class Crawl:
             with self.loop_monitor.watch(self._on_event):
                 await running.run()
         finally:
+            aside.close()
             if showing is not None:
                 showing.cancel()
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from math import inf
-from typing import cast
+from typing import NamedTuple, cast
 
 from andante import url as urls
-from andante.crawl.reader import Reader
+from andante.crawl.aside import TooCostly
+from andante.crawl.reader import Reader, Reading, Rules, SitemapReading
 from andante.crawl.redirects import Redirects
 from andante.crawl.state import State
 from andante.crawl.throttle import Throttle
@@ -24,11 +27,21 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _OFFERED_MAX = 100_000
 """Links remembered as offered to the frontier: most links of a page were on the page before, and need no seen test."""
 
+_OFFERED_SIZE_MAX = 10_000_000
+"""Characters that they have together at most."""
+
+_AT_ONCE = 5_000
+"""URLs of a sitemap that are offered to the frontier in one turn of the loop, where they were read aside."""
+
+RECORD_MAX = 2 * 2**20
+"""Bytes of a payload whose record is encoded on the loop; that of a larger one is encoded in a thread."""
+
 FAILURES = {
     "bad-redirect": "the Location of a redirect is not a URL that can be crawled",
     "redirect-loop": "a redirect leads back to itself, directly or over others that ended as `redirected`, and not to a page",
     "too-many-redirects": "a chain of redirects is longer than `max_redirects`",
     "bad-sitemap": "a sitemap cannot be read",
+    "too-costly": "to read it takes more time or memory than a response may take",
     "given-up": "the server has answered with errors, or refused, until it was given up; the detail is the last status",
 }
 """Reasons for failure besides those of fetching."""
@@ -41,6 +54,15 @@ EXCLUSIONS = {
 """Reasons for exclusion besides those of robots.txt."""
 
 
+class Unread(NamedTuple):
+    """A response that takes too long to be read, or recorded, on the loop."""
+
+    task: Task
+    page: Page
+    reading: Reading | None = None
+    """What it says; None: it has not been read."""
+
+
 class Ends:
     """Takes the outcome of each fetch to the frontier, the job, the counts and the events."""
 
@@ -48,7 +70,9 @@ class Ends:
         self._state = state
         self._throttle = throttle
         self._settings = state.settings
-        self._reader = Reader(state.settings)
+        self._reader = Reader(Rules.of(state.settings))
+        self._aside = state.aside
+        self._recording = asyncio.Lock()
         self._redirects = Redirects(hops_max=state.settings.max_redirects)
         for url, target in state.job.redirects():
             self._redirects.add(url, target)
@@ -63,6 +87,7 @@ class Ends:
         self._offered: set[str] = set()
         self._offered_in = state.scope.version
         self._offered_max = min(state.settings.recent, _OFFERED_MAX)
+        self._offered_size = 0
         self._appraiser = state.appraiser
         self._want_text = state.appraiser is not None and state.appraiser.wants_text
         self._want_title = state.deliver is not None or state.job.wants_title
@@ -71,8 +96,11 @@ class Ends:
 
     def response(
         self, task: Task, request: bytes, response: Response, address: str, *, found: Verdict
-    ) -> Page | None:
-        """A response came, from which ``found`` follows; return the page if the URL ended as one."""
+    ) -> Page | Unread | None:
+        """A response came, from which ``found`` follows; return the page if the URL ended as one.
+
+        What comes back as `Unread` has not ended: it is for `finish`.
+        """
         state = self._state
         state.stats.bytes += len(response.payload)
         if state.cookies is not None:
@@ -102,17 +130,100 @@ class Ends:
         )
         location = page.header(b"location") if response.status in _REDIRECTS else b""
         if location:
+            if self._aside is not None and len(page.payload) > RECORD_MAX:
+                return Unread(task, page)
             self._redirect(task, page, location)
             return None
-        if task.link.sitemap:
-            self._sitemap(task, page)
-            return None
-        return self._page(task, page)
+        return self._read_sitemap(task, page) if task.link.sitemap else self._read_page(task, page)
 
-    def _page(self, task: Task, page: Page) -> Page | None:
-        reading = self._reader.read(page, want_title=self._want_title, want_text=self._want_text)
-        if reading.failure:
-            self._fail(task, reading.failure.outcome, reading.failure.detail)
+    def _read_sitemap(self, task: Task, page: Page) -> Unread | None:
+        sitemap = self._reader.sitemap(page, quick=self._aside is not None)
+        if sitemap is None:
+            return Unread(task, page)
+        for _ in self._sitemap(task, sitemap):
+            pass
+        return None
+
+    def _read_page(self, task: Task, page: Page) -> Page | Unread | None:
+        quick = self._aside is not None
+        reading = self._reader.read(page, title=self._want_title, text=self._want_text, quick=quick)
+        if reading is None or (quick and len(page.payload) > RECORD_MAX):
+            return Unread(task, page, reading)
+        return self._page(task, page, reading)
+
+    async def finish(self, unread: Unread, life: int) -> Page | None:
+        """Read what could not be read on the loop, and end its URL; return the page if it ended as one.
+
+        Args:
+            unread: what `response` gave.
+            life: of the state when the request was sent. In another one the URL is queued again, as it is when this is cancelled.
+        """
+        state = self._state
+        state.in_hand += 1
+        try:
+            return await self._finish(unread, life)
+        except asyncio.CancelledError:
+            state.put_back(unread.task)
+            raise
+        finally:
+            state.in_hand -= 1
+
+    async def _finish(self, unread: Unread, life: int) -> Page | None:
+        task, page, reading = unread
+        location = page.header(b"location") if page.status in _REDIRECTS else b""
+        if location:
+            records = await self._records(page, redirect=True)
+            if not self._is_lost(task, life):
+                self._redirect(task, page, location, records)
+            return None
+        if reading is not None:
+            return await self._recorded(task, page, reading, life)
+        assert self._aside is not None
+        async with self._aside.turn:
+            if task.link.sitemap:
+                await self._finish_sitemap(task, await self._aside.sitemap(page), life)
+                return None
+            read = await self._aside.read(page, title=self._want_title, text=self._want_text)
+            if not isinstance(read, TooCostly):
+                return await self._recorded(task, page, read, life)
+        if not self._is_lost(task, life):
+            self._fail(task, "too-costly", read.detail)
+        return None
+
+    async def _recorded(self, task: Task, page: Page, reading: Reading, life: int) -> Page | None:
+        records = None if reading.problem else await self._records(page)
+        return None if self._is_lost(task, life) else self._page(task, page, reading, records)
+
+    async def _records(self, page: Page, *, redirect: bool = False) -> list[bytes]:
+        """Encode the records of a page in a thread."""
+        async with self._recording:
+            return await asyncio.to_thread(self._state.job.encode, page, redirect=redirect)
+
+    async def _finish_sitemap(
+        self, task: Task, sitemap: SitemapReading | TooCostly, life: int
+    ) -> None:
+        if self._is_lost(task, life):
+            return
+        if isinstance(sitemap, TooCostly):
+            self._fail(task, "too-costly", sitemap.detail)
+            return
+        for _ in self._sitemap(task, sitemap):
+            await asyncio.sleep(0)
+            if self._is_lost(task, life):
+                return
+
+    def _is_lost(self, task: Task, life: int) -> bool:
+        """Tell whether a URL has become others'; it is queued again for them then."""
+        if life == self._state.life:
+            return False
+        self._state.put_back(task)
+        return True
+
+    def _page(
+        self, task: Task, page: Page, reading: Reading, records: list[bytes] | None = None
+    ) -> Page | None:
+        if reading.problem:
+            self._fail(task, reading.problem, reading.detail)
             return None
         links = [] if reading.directives.nofollow else page.links
         if self._appraiser is None:
@@ -124,7 +235,10 @@ class Ends:
         if reading.directives.noindex:
             self._exclude(task, "noindex")
             return None
-        self._state.job.write(page)
+        if records is None:
+            self._state.job.write(page)
+        else:
+            self._state.job.add(records)
         self._state.frontier.finish(task)
         self._state.stats.fetched[_status(page.status)] += 1
         self._emit("fetch.completed", task, page)
@@ -161,17 +275,25 @@ class Ends:
         offered, scope = self._offered, self._state.scope
         if scope.version != self._offered_in:  # a seed has moved, here or at another node
             offered.clear()
+            self._offered_size = 0
             self._offered_in = scope.version
         fresh = [url for url in found if url not in offered]
-        if len(offered) + len(fresh) > self._offered_max:
+        self._offered_size += sum(map(len, fresh))
+        if len(offered) + len(fresh) > self._offered_max or self._offered_size > _OFFERED_SIZE_MAX:
             offered.clear()
+            self._offered_size = 0
         else:
             offered.update(fresh)
         return [url for url in fresh if scope.admits(url)]
 
-    def _redirect(self, task: Task, page: Page, location: bytes) -> None:
+    def _redirect(
+        self, task: Task, page: Page, location: bytes, records: list[bytes] | None = None
+    ) -> None:
         state, link = self._state, task.link
-        state.job.write(page, redirect=True)
+        if records is None:
+            state.job.write(page, redirect=True)
+        else:
+            state.job.add(records)
         target = urls.canonical(
             urls.from_header(location), task.url, length_max=self._settings.max_url_length
         )
@@ -208,21 +330,26 @@ class Ends:
         ):
             state.wake()
 
-    def _sitemap(self, task: Task, page: Page) -> None:
-        sitemap = self._reader.sitemap(page)
+    def _sitemap(self, task: Task, sitemap: SitemapReading) -> Iterator[None]:
+        """Offer what a sitemap lists to the frontier, some with each step; with the last step its own URL ends."""
         if sitemap.problem:
             self._fail(task, "bad-sitemap", sitemap.problem)
             return
-        self._exclude(task, "sitemap")
-        urls_found = [link.url for link in sitemap.found]
-        if sitemap.is_index:
-            if not task.link.depth:
-                self._state.frontier.offer(urls_found, depth=1, referrer=task.url, sitemap=True)
-        elif self._appraiser is None:
-            self.follow(urls_found, depth=0, referrer=task.url)
-        else:
-            self._follow_best(task.url, sitemap.found, depth=0)
-        self._state.wake()
+        for start in range(0, len(sitemap.found) or 1, _AT_ONCE):
+            if start:
+                yield
+            some = sitemap.found[start : start + _AT_ONCE]
+            if start + _AT_ONCE >= len(sitemap.found):
+                self._exclude(task, "sitemap")
+            urls_found = [link.url for link in some]
+            if sitemap.is_index:
+                if not task.link.depth:
+                    self._state.frontier.offer(urls_found, depth=1, referrer=task.url, sitemap=True)
+            elif self._appraiser is None:
+                self.follow(urls_found, depth=0, referrer=task.url)
+            else:
+                self._follow_best(task.url, some, depth=0)
+            self._state.wake()
 
     # Failures
 

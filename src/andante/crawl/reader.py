@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from andante import url as urls
-from andante.crawl.settings import Settings
-from andante.fetch import Failure, content_encoding, decode
-from andante.frontier.quality import Found
+from andante.fetch.coding import content_encoding, decode
+from andante.fetch.outcome import Failure, Outcome
+from andante.frontier.quality.base import Found
 from andante.page import Page
 from andante.parse import (
     Directives,
@@ -18,6 +19,15 @@ from andante.parse import (
     parse_sitemap,
     sniff_encoding,
 )
+from andante.parse.collect import VALUE_MAX
+from andante.parse.html import QUICK_BYTES
+from andante.parse.sitemap import QUICK_BYTES as QUICK_SITEMAP_BYTES
+
+if TYPE_CHECKING:
+    from andante.crawl.settings import Settings
+
+LINKS_SIZE_MAX = 4 * 2**20
+"""Characters that the links of a page may have together; those after are ignored."""
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _SNIFFED = b"<"
@@ -26,18 +36,51 @@ _SNIFFED = b"<"
 _GZIP = b"\x1f\x8b"
 
 
-class Reading(NamedTuple):
-    """What a page asks of us; or why it cannot be read."""
+class Rules(msgspec.Struct, frozen=True):
+    """What of the settings decides how responses are read."""
+
+    agent: str
+    """Product token, in lower case, under which pages may speak to this crawler."""
+    ignore_robots: bool
+    skip_nofollow: bool
+    max_decoded: int
+    max_links: int
+    max_url_length: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> Rules:
+        """Return the rules that settings make."""
+        return cls(
+            settings.robots_name,
+            settings.ignore_robots,
+            settings.skip_nofollow,
+            settings.max_decoded,
+            settings.max_links,
+            settings.max_url_length,
+        )
+
+
+class Reading(msgspec.Struct):
+    """What a page says; or why it cannot be read."""
 
     directives: Directives = Directives()
-    failure: Failure | None = None
-    anchors: Mapping[str, str] = {}
+    """What it asks of us."""
+    problem: str = ""
+    """The outcome of what cannot be read; empty: it was read."""
+    detail: str = ""
+    encoding: str = "utf-8"
+    """Python codec of the body."""
+    title: str = ""
+    """As the page gives it; empty unless wanted."""
+    links: list[str] = []
+    """Canonical URLs, in document order, each once."""
+    anchors: dict[str, str] = {}
     """Texts of links, by URL, where they were wanted."""
     text: str = ""
     """What the page says, likewise."""
 
 
-class SitemapReading(NamedTuple):
+class SitemapReading(msgspec.Struct):
     """The URLs that a sitemap lists; or why it cannot be read."""
 
     found: list[Found]
@@ -48,64 +91,125 @@ class SitemapReading(NamedTuple):
 class Reader:
     """Reads responses; keeps a memo of links, so there is one for the whole crawl."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._resolver = urls.LinkResolver(href_value, length_max=settings.max_url_length)
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self.decoded_max = rules.max_decoded
+        self._resolver = urls.LinkResolver(href_value, length_max=rules.max_url_length)
+        self._value_max = max(VALUE_MAX, 4 * rules.max_url_length)
 
-    def read(self, page: Page, *, want_title: bool, want_text: bool = False) -> Reading:
-        """Fill in what the body of a page says: ``body``, ``encoding``, ``links`` and, if wanted, ``title``."""
-        body = decode(
-            page.payload, content_encoding(page.headers), limit=self._settings.max_decoded
-        )
+    def decoded(self, page: Page, *, quick: bool = False) -> bytes | Failure | None:
+        """Return a body without its content codings, or why that is not possible; None: it may take long, and is to be quick."""
+        return self._decoded(page, QUICK_BYTES if quick else None)
+
+    def read(
+        self, page: Page, *, title: bool, text: bool = False, quick: bool = False
+    ) -> Reading | None:
+        """Return what a page says, and give it its ``body``, ``encoding``, ``links`` and, if wanted, ``title``.
+
+        Args:
+            page: of which the payload is known.
+            title: it is wanted.
+            text: what the page and its links say is wanted.
+            quick: give up, and return None, rather than take longer than about a tenth of a second.
+        """
+        body = self.decoded(page, quick=quick)
+        if body is None:
+            return None
         if isinstance(body, Failure):
-            return Reading(failure=body)
+            return Reading(problem=str(body.outcome), detail=body.detail)
         page.body = body
-        directives = header_directives(
-            (
-                value.decode("latin-1")
-                for name, value in page.headers
-                if name.lower() == b"x-robots-tag"
-            ),
-            agent=self._settings.robots_name,
-        )
-        found = Reading()
-        if _is_html(page):
-            found = self._read_html(page, want_title=want_title, want_text=want_text)
-        obeyed = not self._settings.ignore_robots
-        return found._replace(directives=directives | found.directives if obeyed else Directives())
+        return self.understood(page, title=title, text=text, quick=quick)
 
-    def _read_html(self, page: Page, *, want_title: bool, want_text: bool) -> Reading:
-        content_type = page.header(b"content-type").decode("latin-1")
+    def understood(
+        self, page: Page, *, title: bool, text: bool, quick: bool = False
+    ) -> Reading | None:
+        """Do the same with a page that has its ``body``."""
+        reading = Reading()
+        if _is_html(page):
+            read = self._read_html(page, title=title, text=text, quick=quick)
+            if read is None:
+                return None
+            reading = read
+        rules = self._rules
+        if rules.ignore_robots:
+            reading.directives = Directives()
+        else:
+            reading.directives |= header_directives(
+                (
+                    value.decode("latin-1")
+                    for name, value in page.headers
+                    if name.lower() == b"x-robots-tag"
+                ),
+                agent=rules.agent,
+            )
+        page.encoding, page.title, page.links = reading.encoding, reading.title, reading.links
+        return reading
+
+    def _read_html(self, page: Page, *, title: bool, text: bool, quick: bool) -> Reading | None:
+        if quick and len(page.body) > QUICK_BYTES:
+            return None
+        rules = self._rules
+        body = bytes(page.body)  # it may be in a file
         document = parse_html(
-            page.body,
-            encoding=sniff_encoding(page.body, content_type),
-            agent=self._settings.robots_name,
-            drop_nofollow=self._settings.skip_nofollow,
-            links_max=self._settings.max_links,
-            want_text=want_text,
+            body,
+            encoding=sniff_encoding(body, page.header(b"content-type").decode("latin-1")),
+            agent=rules.agent,
+            drop_nofollow=rules.skip_nofollow,
+            links_max=rules.max_links,
+            value_max=self._value_max,
+            want_text=text,
+            quick=quick,
         )
-        page.encoding = document.encoding
-        if want_title:
-            page.title = document.title
+        if document is None:
+            return None
         base = urls.canonical(document.base, page.final_url) if document.base else None
         base = base or page.final_url
-        page.links = self._resolver.resolve(base, document.hrefs, document.encoding)
         anchors: dict[str, str] = {}
         for href, anchor in zip(document.hrefs, document.anchors, strict=False):
             for url in self._resolver.resolve(base, [href], document.encoding):
                 anchors.setdefault(url, anchor)
-        return Reading(document.robots, anchors=anchors, text=document.text)
+        return Reading(
+            document.robots,
+            encoding=document.encoding,
+            title=document.title if title else "",
+            links=self._within(self._resolver.resolve(base, document.hrefs, document.encoding)),
+            anchors=anchors,
+            text=document.text,
+        )
 
-    def sitemap(self, page: Page) -> SitemapReading:
-        """Read a sitemap; it may be gzipped, as a file or in transfer."""
-        limit = self._settings.max_decoded
-        body = decode(page.payload, content_encoding(page.headers), limit=limit)
-        if isinstance(body, bytes) and body.startswith(_GZIP):
-            body = decode(body, b"gzip", limit=limit)
+    def _within(self, links: list[str]) -> list[str]:
+        """Return as many links as may be taken of a page by their length."""
+        if len(links) * self._rules.max_url_length > LINKS_SIZE_MAX:
+            room = LINKS_SIZE_MAX
+            for count, url in enumerate(links):
+                room -= len(url)
+                if room < 0:
+                    return links[:count]
+        return links
+
+    def sitemap(self, page: Page, *, quick: bool = False) -> SitemapReading | None:
+        """Read a sitemap. None: it may take long, and is to be quick."""
+        body = self.sitemap_body(page, quick=quick)
+        if body is None or (
+            not isinstance(body, Failure) and quick and len(body) > QUICK_SITEMAP_BYTES
+        ):
+            return None
+        return self.listed(page, body)
+
+    def sitemap_body(self, page: Page, *, quick: bool = False) -> bytes | Failure | None:
+        """Return what a sitemap consists of; it may be gzipped, as a file or in transfer. None: as with `decoded`."""
+        most = QUICK_SITEMAP_BYTES if quick else None
+        body = self._decoded(page, most)
+        if body is None or isinstance(body, Failure) or bytes(body[:2]) != _GZIP:
+            return body
+        return self._undone(body, b"gzip", most)
+
+    def listed(self, page: Page, body: bytes | Failure) -> SitemapReading:
+        """Return what a sitemap of this body lists."""
         if isinstance(body, Failure):
             return SitemapReading([], problem=f"{body.outcome} {body.detail}".strip())
-        found = parse_sitemap(body)
-        length_max = self._settings.max_url_length
+        found = parse_sitemap(bytes(body))
+        length_max = self._rules.max_url_length
         located = [
             Found(url, referrer=page.final_url, sitemap_priority=priority, lastmod=lastmod)
             for loc, priority, lastmod in zip(
@@ -116,6 +220,21 @@ class Reader:
         return SitemapReading(
             located, found.kind == "index", "" if found.locs else found.problem or found.kind
         )
+
+    def _decoded(self, page: Page, most: int | None) -> bytes | Failure | None:
+        encoding = content_encoding(page.headers)
+        return self._undone(page.payload, encoding, most) if encoding else page.payload
+
+    def _undone(self, body: bytes, encoding: bytes, most: int | None) -> bytes | Failure | None:
+        """Take codings off; None: the body, or what becomes of it, is larger than ``most``."""
+        limit = self._rules.max_decoded
+        if most is None:
+            return decode(body, encoding, limit=limit)
+        if len(body) > most:
+            return None
+        decoded = decode(body, encoding, limit=min(limit, most))
+        is_larger = isinstance(decoded, Failure) and decoded.outcome is Outcome.DECODED_TOO_LARGE
+        return None if is_larger and most < limit else decoded
 
 
 def _is_html(page: Page) -> bool:

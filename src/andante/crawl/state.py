@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from andante import url as urls
 from andante.crawl.appraiser import Appraiser
+from andante.crawl.aside import Aside
 from andante.crawl.loop_monitor import LoopMonitor
 from andante.crawl.robots_cache import RobotsCache
 from andante.crawl.settings import Settings
@@ -46,6 +47,7 @@ class State:
         usage: tells what the process has used of its machine.
         warn: tells the user in a line what no setting can mend.
         monitor: is told which responses are taken up; None: nobody watches the loop.
+        aside: reads what takes too long for the loop; None: the loop reads that, too.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class State:
         usage: Callable[[], Usage] = usage,
         warn: Callable[[str], None] = lambda _: None,
         monitor: LoopMonitor | None = None,
+        aside: Aside | None = None,
     ) -> None:
         self.settings = settings
         self.job = job
@@ -81,6 +84,7 @@ class State:
         self.usage = usage
         self._warn = warn
         self.monitor = monitor or LoopMonitor()
+        self.aside = aside
         self.stats = Stats.from_dict(job.stats)
         self.frontier = self._frontier(policy, quality, outbox)
         self.appraiser = Appraiser(quality, self.frontier) if quality is not None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from andante import url as urls
-from andante.crawl.ends import Ends
+from andante.crawl.ends import Ends, Unread
 from andante.crawl.parked import Parked
 from andante.crawl.robots import RobotsBook
 from andante.crawl.state import State
@@ -187,6 +187,8 @@ class Visitor:
             measured.responses += 1
             measured.seconds += result.total
             page = self._ends.response(task, request, result, connection.address, found=found)
+            if isinstance(page, Unread):
+                page = await self._ends.finish(page, life)
             if page is not None and state.deliver is not None:
                 page.payload = bytes(page.payload)  # copies a map only
                 await state.deliver(page)

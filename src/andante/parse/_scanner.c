@@ -200,11 +200,12 @@ static inline Step next_attribute(Bytes *at, Bytes end, Span *name, Span *value)
     return ATTRIBUTE;
 }
 
-/* An attribute value up to its fragment. A "#" after "&" begins no fragment but a character reference. */
+/* An attribute value up to its fragment. A "#" after "&" begins no fragment but a character reference; one after a space stays, as
+   that space is not at the end of the URL. */
 static Span without_fragment(Span value) {
     for (Bytes p = find(value.start, value.end, '#'); p < value.end; p = find(p + 1, value.end, '#'))
         if (p == value.start || p[-1] != '&') {
-            value.end = p;
+            value.end = p > value.start && p[-1] <= ' ' ? p + 1 : p;
             break;
         }
     return value;
@@ -215,12 +216,13 @@ static Span without_fragment(Span value) {
 typedef struct {
     PyObject *anchors;  /* dict: href -> None */
     PyObject *elements; /* list of (name, source of the attributes, number of anchors before it) */
-    Py_ssize_t anchors_max, elements_max;
+    Py_ssize_t anchors_max, elements_max, value_max;
     const char *agent;
 } Found;
 
 static bool add_anchor(Found *found, Span value) {
     if (PyDict_GET_SIZE(found->anchors) >= found->anchors_max) return true;
+    if (value.end - value.start > found->value_max) return true;
     value = without_fragment(value);
     PyObject *href = PyBytes_FromStringAndSize((const char *)value.start, value.end - value.start);
     bool added = href && PyDict_SetItem(found->anchors, href, Py_None) == 0;
@@ -346,13 +348,14 @@ static End scan_page(Bytes p, Bytes end, bool whole_anchors, Found *found, Span 
 }
 
 PyDoc_STRVAR(scan_doc,
-"scan(page, agent, whole_anchors, anchors_max, elements_max, /)\n--\n\n"
+"scan(page, agent, whole_anchors, anchors_max, elements_max, value_max, /)\n--\n\n"
 "Find what matters in a page, or return None where only a tree can tell.\n\n"
 "Args:\n"
 "    page: bytes in UTF-8 or another extension of ASCII.\n"
 "    agent: product token, in lower case, by which meta elements may name this crawler.\n"
 "    whole_anchors: put ``a`` elements among the elements, with all their attributes.\n"
-"    anchors_max, elements_max: what comes after so many is left out.\n\n"
+"    anchors_max, elements_max: what comes after so many is left out.\n"
+"    value_max: bytes of an href; an anchor with a longer one is left out.\n\n"
 "Returns:\n"
 "    (hrefs of the ``a`` elements, each once, as in the source, without fragments;\n"
 "    other elements that may matter, each with its name, the source of its attributes and the number of hrefs before it;\n"
@@ -362,8 +365,8 @@ static PyObject *scan(PyObject *module, PyObject *args) {
     PyObject *page, *result = NULL;
     int whole_anchors;
     Found found;
-    if (!PyArg_ParseTuple(args, "Sspnn", &page, &found.agent, &whole_anchors, &found.anchors_max,
-                          &found.elements_max))
+    if (!PyArg_ParseTuple(args, "Sspnnn", &page, &found.agent, &whole_anchors, &found.anchors_max,
+                          &found.elements_max, &found.value_max))
         return NULL;
     Bytes start = (Bytes)PyBytes_AS_STRING(page);
     Span title = {NULL, NULL};

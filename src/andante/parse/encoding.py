@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     | [!/?][^>]*+)""",
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-_CHARSET = re.compile(r"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
+_CHARSET = re.compile(r"""charset\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s;"']++))""", re.IGNORECASE)
 
 _CODECS = {
     "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8",

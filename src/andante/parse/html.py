@@ -6,20 +6,31 @@ read into a tree by Lexbor; those whose tree could cost out of proportion are re
 
 from __future__ import annotations
 
-import html
-
 import msgspec
 
-from andante.parse.collect import Collector
+from andante.parse.collect import VALUE_MAX, Collector
 from andante.parse.encoding import is_ascii_extension
-from andante.parse.references import href_value
+from andante.parse.references import href_value, text_value
 from andante.parse.robots_meta import Directives
 from andante.parse.scan import read_scanned
 from andante.parse.tokens import read_tokens
-from andante.parse.tree import Texts, fits_tree, read_tree
+from andante.parse.tree import (
+    QUICK_TREE_COPIES,
+    QUICK_TREE_TAGS,
+    Texts,
+    fits_tree,
+    fold,
+    read_tree,
+)
 
 __all__ = ["Document", "href_value", "parse_html"]
 
+TITLE_MAX = 2_000
+"""Characters kept of a title."""
+QUICK_BYTES = 512 * 1024
+"""Bytes of a page that may be read where others wait for it: at most a tenth of a second, whatever is in the page."""
+
+_QUICK = {"tags_max": QUICK_TREE_TAGS, "copies_max": QUICK_TREE_COPIES}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -46,10 +57,10 @@ class Document(msgspec.Struct, kw_only=True):
 
     @property
     def title(self) -> str:
-        """Text of the first title element, white space folded; ``""`` where there is none."""
+        """Text of the first title element that is not a drawing's, white space folded; ``""`` where there is none."""
         if isinstance(self._title, bytes):
-            self._title = html.unescape(self._title.decode(self.encoding, "replace"))
-        return " ".join(self._title.split())
+            self._title = text_value(self._title, self.encoding)
+        return fold(self._title, TITLE_MAX)
 
 
 def parse_html(
@@ -59,8 +70,10 @@ def parse_html(
     agent: str = "andante",
     drop_nofollow: bool = False,
     links_max: int = 10_000,
+    value_max: int = VALUE_MAX,
     want_text: bool = False,
-) -> Document:
+    quick: bool = False,
+) -> Document | None:
     """Read a page.
 
     Args:
@@ -69,27 +82,35 @@ def parse_html(
         agent: product token, in lower case, under which meta elements may speak to this crawler.
         drop_nofollow: leave out ``a`` and ``area`` elements with ``rel=nofollow``.
         links_max: most references taken; those after are left out.
+        value_max: most bytes of an attribute value; one with a longer value is as if it were not there. At least `VALUE_MAX`.
         want_text: also read what the page and its links say; it takes the time of a tree.
+        quick: give up rather than take longer than about a tenth of a second.
 
     Returns:
-        The document. References are not resolved; order is that of the source, and in a tree that of the tree.
+        The document; None: it was given up. References are not resolved; order is that of the source, and in a tree that of the tree.
     """
+    if quick and len(body) > QUICK_BYTES:
+        return None
     page = body.removeprefix(_BYTE_ORDER_MARK)
     if not is_ascii_extension(encoding):
         page = page.decode(encoding, "replace").removeprefix("\ufeff").encode()
         encoding = "utf-8"
-    collector = Collector(agent=agent, drop_nofollow=drop_nofollow, links_max=links_max)
+    collector = Collector(
+        agent=agent, drop_nofollow=drop_nofollow, links_max=links_max, value_max=value_max
+    )
     way = "scan"
     texts = Texts() if want_text else None
     title: bytes | str | None = None if want_text else read_scanned(page, encoding, collector)
-    if title is None and fits_tree(page):
+    if title is None and fits_tree(page, **(_QUICK if quick else {})):
         way = "tree"
         utf8 = page if encoding == "utf-8" else page.decode(encoding, "replace").encode()
         title = read_tree(utf8, collector, texts)
+    elif title is None and quick:
+        return None
     elif title is None:
         way = "tokens"
         title = read_tokens(page, encoding, collector)
-    hrefs = list(dict.fromkeys(collector.hrefs))[:links_max]
+    hrefs = list(collector.hrefs)[:links_max]
     return Document(
         hrefs=hrefs,
         base=collector.base,

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import html
 import re
 from html.entities import html5
 
 _REFERENCE = re.compile(
-    r"&(?:#(?:([0-9]+)|[xX]([0-9a-fA-F]+));?|([a-zA-Z][a-zA-Z0-9]*;?)(?!(?<!;)=))"
+    r"&(?:#(?:([0-9]++)|[xX]([0-9a-fA-F]++));?|([a-zA-Z][a-zA-Z0-9]*+;?+)(?!(?<!;)=))"
 )
 _LONGEST_NUMBER = 8  # digits after leading zeros; longer ones are beyond U+10FFFF
 
@@ -31,6 +32,22 @@ def href_value(raw: bytes | str, encoding: str) -> str:
     if "\0" in text or "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     return _REFERENCE.sub(_replacement, text) if "&" in text else text
+
+
+_DIGITS_MAX = 4_000
+"""Digits of a number that the standard library takes for certain: it makes an int of them all, and raises where there are more than 4,300."""
+_LEADING_ZEROS = re.compile(r"(&#)0++(?=[0-9])|(&#[xX])0++(?=[0-9a-fA-F])")
+_LONG_NUMBERS = re.compile(
+    rf"&#(?:[0-9]{{{_LONGEST_NUMBER + 1},}}+|[xX][0-9a-fA-F]{{{_LONGEST_NUMBER + 1},}}+);?"
+)
+
+
+def text_value(raw: bytes, encoding: str) -> str:
+    """Return the text of an element from its source: references are replaced as in text, not as in attributes."""
+    text = raw.decode(encoding, "replace")
+    if len(text) > _DIGITS_MAX and "&#" in text:
+        text = _LONG_NUMBERS.sub("\ufffd", _LEADING_ZEROS.sub(r"\1\2", text))
+    return html.unescape(text)
 
 
 def _replacement(match: re.Match[str]) -> str:

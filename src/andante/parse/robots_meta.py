@@ -7,7 +7,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-_PREFIX = re.compile(r"\s*([A-Za-z][A-Za-z0-9_*.-]*)\s*:(.*)", re.DOTALL)
+DIRECTIVES_MAX = 1_000
+"""Items of a list of directives that are read; those after are ignored."""
+
+_PREFIX = re.compile(r"\s*+([A-Za-z][A-Za-z0-9_*.-]*+)\s*+:(.*+)", re.DOTALL)
 _WITH_VALUE = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 
 
@@ -28,7 +31,7 @@ NONE = Directives()
 
 def meta_directives(content: str) -> Directives:
     """Read the content of ``<meta name="robots">``: a comma-separated list; what is unknown is ignored."""
-    words = {word.strip().lower() for word in content.split(",")}
+    words = {word.strip().lower() for word in content.split(",", DIRECTIVES_MAX)[:DIRECTIVES_MAX]}
     none = "none" in words
     return Directives(none or "noindex" in words, none or "nofollow" in words)
 
@@ -40,9 +43,12 @@ def header_directives(values: Iterable[str], *, agent: str) -> Directives:
     value. Directives that have a value of their own (``unavailable_after: 25 Jun 2030``) are ignored.
     """
     found = NONE
+    room = DIRECTIVES_MAX
     for value in values:
         to_us = True
-        for part in value.split(","):
+        parts = value.split(",", room)[:room]
+        room -= len(parts)
+        for part in parts:
             match = _PREFIX.match(part)
             words = part
             if match and match[1].lower() in _WITH_VALUE:

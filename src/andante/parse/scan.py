@@ -6,14 +6,14 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from andante.parse.collect import Collector
-from andante.parse.tokens import attributes
+from andante.parse.tokens import TITLE_SOURCE_MAX, attributes
 
 _Scanned = tuple[list[bytes], list[tuple[str, bytes, int]], bytes]
-scan: Callable[[bytes, str, bool, int, int], _Scanned | None] | None = None
+scan: Callable[[bytes, str, bool, int, int, int], _Scanned | None] | None = None
 with suppress(ImportError):  # installed without a C compiler: slower, and no other answer
     from andante.parse._scanner import scan
 
-_ELEMENTS_MAX = 10_000
+ELEMENTS_MAX = 10_000
 """Elements other than ``a`` that are read of a page."""
 
 
@@ -26,15 +26,22 @@ def read_scanned(page: bytes, encoding: str, collector: Collector) -> bytes | No
     if scan is None:
         return None
     whole_anchors = collector.drop_nofollow and b"nofollow" in page.lower()
-    scanned = scan(page, collector.agent, whole_anchors, collector.links_max, _ELEMENTS_MAX)
+    scanned = scan(
+        page,
+        collector.agent,
+        whole_anchors,
+        collector.links_max,
+        ELEMENTS_MAX,
+        collector.value_max,
+    )
     if scanned is None:
         return None
     anchors, elements, title = scanned
     done = 0
     for name, source, before in elements:
         if done < before:
-            collector.hrefs += anchors[done:before]
+            collector.take(anchors[done:before])
             done = before
-        collector.element(name, attributes(source, encoding))
-    collector.hrefs += anchors[done:] if done else anchors
-    return title
+        collector.element(name, attributes(source, encoding, collector.value_max))
+    collector.take(anchors[done:] if done else anchors)
+    return title[:TITLE_SOURCE_MAX]

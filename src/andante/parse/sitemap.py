@@ -6,7 +6,9 @@ one there are no entities to expand.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
+from itertools import accumulate, islice
 from typing import Literal
 from xml.parsers import expat
 
@@ -17,8 +19,23 @@ MAX_BYTES = 50 * 1024 * 1024
 MAX_ENTRIES = 50_000
 """Limit of URLs in one sitemap (sitemaps.org); what is beyond is not read."""
 
+MAX_ELEMENTS = 2_000_000
+"""Limit of XML elements and attributes in one sitemap; what is beyond is not read."""
+MAX_TOKEN = 64 * 1024
+"""Limit of a tag or comment, bytes; at a longer one the reading ends. Expat reads one that has not ended again with each piece."""
+MAX_LOC = 8192
+"""Limit of a URL as written, characters; a longer one is left out."""
+MAX_LOCS = 16 * 2**20
+"""Limit of the characters of all URLs of a sitemap; what is beyond is not read."""
+QUICK_BYTES = 64 * 1024
+"""Bytes of a sitemap that may be read where others wait for it: at most a tenth of a second, whatever is in it."""
+
 _MAX_DEPTH = 32
+_MAX_VALUE = 40  # characters of a date or number
 _PIECE = 1 << 16
+_BEFORE = re.compile(rb"[\xef\xbb\xbf\t\n\r ]*+").match
+_BEFORE_UTF_16 = re.compile(rb"\xff\xfe(?:[\t\n\r ]\0)*+|\xfe\xff(?:\0[\t\n\r ])*+").match
+_LINE = re.compile(rb"(?:\A|(?<=[\r\n]))[\t ]*+(https?://[^\r\n]*+)")
 _KINDS: dict[str, Literal["urlset", "index", "feed"]] = {
     "urlset": "urlset",
     "sitemapindex": "index",
@@ -27,6 +44,7 @@ _KINDS: dict[str, Literal["urlset", "index", "feed"]] = {
     "feed": "feed",
 }
 _ENTRY = {"urlset": "url", "index": "sitemap"}
+_ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 
 
 class Sitemap(msgspec.Struct, kw_only=True):
@@ -48,25 +66,32 @@ def parse_sitemap(body: bytes) -> Sitemap:
     """Read a sitemap, without its gzip; never raises."""
     if len(body) > MAX_BYTES:
         return Sitemap(problem=f"larger than {MAX_BYTES} bytes")
-    if body.startswith((b"\xff\xfe", b"\xfe\xff")) or body.lstrip(
-        b"\xef\xbb\xbf\t\n\r "
-    ).startswith(b"<"):
-        return _Reader().read(body)
-    return _text(body)
+    if wide := _BEFORE_UTF_16(body):
+        return _Reader().read(body, wide.end(), mark=body[:2])
+    before = _BEFORE(body)
+    start = before.end() if before else 0
+    return _Reader().read(body, start) if body[start : start + 1] == b"<" else _text(body, start)
 
 
-def _text(body: bytes) -> Sitemap:
+def _text(body: bytes, start: int) -> Sitemap:
     """Read a plain text sitemap: one URL a line, UTF-8."""
-    lines = (line.strip() for line in body.decode("utf-8-sig", "replace").splitlines())
-    locs = [line for line in lines if line.startswith(("http://", "https://"))]
+    lines = islice(_LINE.finditer(memoryview(body)[start:]), MAX_ENTRIES + 1)
+    locs = [line[1].decode("utf-8", "replace").strip() for line in lines if len(line[1]) <= MAX_LOC]
     if not locs:
         return Sitemap(problem="neither XML nor a list of URLs")
     problem = _beyond(len(locs))
     locs = locs[:MAX_ENTRIES]
+    for count, end in enumerate(accumulate(map(len, locs))):
+        if end > MAX_LOCS:
+            problem, locs = _TOO_LONG, locs[:count]
+            break
     unstated: list[float | None] = [None] * len(locs)
     return Sitemap(
         kind="text", locs=locs, lastmods=unstated, priorities=unstated.copy(), problem=problem
     )
+
+
+_TOO_LONG = f"more than {MAX_LOCS} characters of URLs"
 
 
 def _beyond(entries: int) -> str:
@@ -93,19 +118,24 @@ class _Reader:
         self._sitemap = Sitemap()
         self._path: list[str] = []
         self._text: list[str] | None = None
+        self._room = 0
         self._entry = _Entry()
+        self._entries = 0
+        self._locs = 0
+        self._elements = 0
 
-    def read(self, body: bytes) -> Sitemap:
-        parser = expat.ParserCreate(namespace_separator=" ")
+    def read(self, body: bytes, start: int, *, mark: bytes = b"") -> Sitemap:
+        parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = self._doctype
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._characters
         try:
-            body = body.lstrip(b"\t\n\r ")
-            for start in range(0, len(body), _PIECE):
-                parser.Parse(body[start : start + _PIECE], False)  # noqa: FBT003
+            parser.Parse(mark, False)  # noqa: FBT003
+            for at in range(start, len(body), _PIECE):
+                parser.Parse(body[at : at + _PIECE], False)  # noqa: FBT003
+                _check_token(len(mark) + at + _PIECE - start - parser.CurrentByteIndex)
             parser.Parse(b"", True)  # noqa: FBT003
         except _StopError as stop:
             self._sitemap.problem = str(stop)
@@ -117,7 +147,14 @@ class _Reader:
         raise _StopError("has a document type declaration")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        local = name.rpartition(" ")[2]
+        local = name.rpartition(":")[2]
+        self._elements += 1 + len(attributes)
+        if self._elements > MAX_ELEMENTS:
+            raise _StopError(f"more than {MAX_ELEMENTS} elements and attributes")
+        if local in _ENTRIES:
+            self._entries += 1
+            if self._entries > MAX_ENTRIES:
+                raise _StopError(_beyond(self._entries))
         if not self._path:
             if local not in _KINDS:
                 raise _StopError(f"root element is {local[:40]}, not that of a sitemap")
@@ -129,8 +166,9 @@ class _Reader:
             self._entry = _Entry(first=len(self._sitemap.locs))
         if self._is_loc(local) or self._is_statement(local):
             self._text = []
+            self._room = MAX_LOC
             if "href" in attributes and attributes.get("rel", "alternate") == "alternate":  # Atom
-                self._text.append(attributes["href"])
+                self._characters(attributes["href"])
 
     def _is_loc(self, local: str) -> bool:
         parent = self._path[-2] if len(self._path) > 1 else ""
@@ -147,7 +185,9 @@ class _Reader:
 
     def _characters(self, text: str) -> None:
         if self._text is not None:
-            self._text.append(text)
+            self._room -= len(text)
+            if self._room >= 0:
+                self._text.append(text)
 
     def _end(self, _name: str) -> None:
         local = self._path.pop()
@@ -155,7 +195,7 @@ class _Reader:
             self._state()
         if self._text is None:
             return
-        text = "".join(self._text).strip()
+        text = "".join(self._text).strip() if self._room >= 0 else ""
         self._text = None
         if local == "lastmod":
             self._entry.lastmod = timestamp(text)
@@ -168,6 +208,9 @@ class _Reader:
         sitemap = self._sitemap
         if len(sitemap.locs) == MAX_ENTRIES:
             raise _StopError(_beyond(MAX_ENTRIES + 1))
+        self._locs += len(loc)
+        if self._locs > MAX_LOCS:
+            raise _StopError(_TOO_LONG)
         sitemap.locs.append(loc)
         sitemap.lastmods.append(None)
         sitemap.priorities.append(None)
@@ -179,11 +222,18 @@ class _Reader:
             self._sitemap.priorities[index] = self._entry.priority
 
 
+def _check_token(unread: int) -> None:
+    if unread > MAX_TOKEN:
+        raise _StopError(f"a tag or comment longer than {MAX_TOKEN} bytes")
+
+
 def timestamp(text: str) -> float | None:
     """Return seconds since 1970 from a W3C date and time (``2024``, ``2024-05``, ``2024-05-31T08:00+02:00``), or None.
 
     What is left out is the earliest, and the time zone UTC.
     """
+    if len(text) > _MAX_VALUE:
+        return None
     padded = text + "-01-01"[len(text) - 4 :] if len(text) in {4, 7} else text
     try:
         moment = datetime.fromisoformat(padded)
@@ -194,7 +244,7 @@ def timestamp(text: str) -> float | None:
 
 def _priority(text: str) -> float | None:
     try:
-        value = float(text)
+        value = float(text) if len(text) <= _MAX_VALUE else -1.0
     except ValueError:
         return None
     return value if 0 <= value <= 1 else None

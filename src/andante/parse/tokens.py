@@ -2,7 +2,8 @@
 
 For pages whose tree could cost time or memory out of proportion (see ``tree``), and for the few tags of a plain page's head. Each
 token is matched in one pass without going back, so the time is linear in the page whatever is in it. What
-it does not know is what only a tree knows: SVG and MathML have scripts and titles read as in HTML, framesets do not hide links.
+it does not know is what only a tree knows: SVG and MathML have scripts read as in HTML, and go on to their end tags whatever is in
+them; framesets do not hide links.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from andante.parse.collect import Collector
+from andante.parse.collect import VALUE_MAX, Collector
 from andante.parse.references import href_value
 
 _NAMES = frozenset({b"a", b"area", b"base", b"frame", b"iframe", b"link", b"meta"})
@@ -30,7 +31,7 @@ _RAW_TEXT[b"script"] = re.compile(
     rb"(?:[^<]++|%b|<(?!!--|/script%b))*+" % (_ESCAPED, _NAME_END), _FLAGS
 )
 _SPECIAL = rb"(?:%b)%b" % (
-    b"|".join((*sorted(_NAMES), *_RAW_TEXT, b"plaintext", b"template")),
+    b"|".join((*sorted(_NAMES), *_RAW_TEXT, b"plaintext", b"svg", b"template")),
     _NAME_END,
 )
 _REST = rb"""(?:[^>=]++|=[\t\n\f\r ]*+(?:"[^"]*+"?+|'[^']*+'?+)?+)*+>"""
@@ -46,27 +47,56 @@ _NEXT_TAG = re.compile(
     % (_SPECIAL, _REST, _SPECIAL, _REST),
     _FLAGS,
 )
+_READ = rb"(?:charset|content|href|http-equiv|name|rel|src)(?=[\t\n\f\r />=]|\Z)"
+"""The attributes that anybody asks for. Of the others, of which there may be millions, nothing is kept."""
+# Those that nobody asks for, as many as there are, and then one that is read.
 _ATTRIBUTE = re.compile(
-    rb"""([^\t\n\f\r />][^\t\n\f\r />=]*+)
-    (?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"([^"]*+)"|'([^']*+)'|([^\t\n\f\r >]*+)))?""",
-    re.VERBOSE,
-)
+    rb"""(?:[\t\n\f\r />]*+ (?!%b)[^\t\n\f\r />][^\t\n\f\r />=]*+
+        (?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"[^"]*+"|'[^']*+'|[^\t\n\f\r >]*+))?+
+    )*+
+    [\t\n\f\r />]*+ (%b)
+    (?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"([^"]*+)"|'([^']*+)'|([^\t\n\f\r >]*+)))?+"""
+    % (_READ, _READ),
+    re.VERBOSE | re.IGNORECASE,
+).match
 
 
-def attributes(source: bytes, encoding: str) -> Mapping[str, str | None]:
-    """Return the attributes in the source of a tag after its name; the first of a name counts."""
-    read = _attributes_again if len(source) < _REMEMBERED else _attributes
-    return read(source, encoding)
+TAG_MAX = 2**20
+"""Bytes of a tag in which attributes are looked for."""
 
 
-def _attributes(source: bytes, encoding: str) -> Mapping[str, str | None]:
+def attributes(
+    source: bytes, encoding: str, value_max: int = VALUE_MAX
+) -> Mapping[str, str | None]:
+    """Return those attributes in the source of a tag after its name that are ever read.
+
+    The first of a name counts. One whose value is longer than ``value_max`` bytes is left out.
+    """
+    if len(source) < _REMEMBERED:
+        return _attributes_again(source, encoding)
+    return _attributes(source, encoding, value_max)
+
+
+def _attributes(
+    source: bytes, encoding: str, value_max: int = VALUE_MAX
+) -> Mapping[str, str | None]:
     found: dict[str, str | None] = {}
-    for name, double, single, bare in _ATTRIBUTE.findall(source):
-        found.setdefault(
-            name.lower().decode("latin-1"), href_value(double or single or bare, encoding)
-        )
+    position = 0
+    while match := _ATTRIBUTE(source, position, TAG_MAX):
+        position = match.end()
+        if position == TAG_MAX:  # it may go on
+            break
+        name = match[1].lower().decode()
+        if name not in found:
+            raw = match[2] or match[3] or match[4] or b""
+            found[name] = href_value(raw, encoding) if len(raw) <= value_max else None
+    if None in found.values():
+        return {name: value for name, value in found.items() if value is not None}
     return found
 
+
+TITLE_SOURCE_MAX = 64 * 1024
+"""Bytes of the source of a title that are read."""
 
 _REMEMBERED = 300
 """Bytes of a tag whose attributes are remembered: those in the heads of a site's pages are mostly the same."""
@@ -75,25 +105,26 @@ _attributes_again = lru_cache(maxsize=1_000)(_attributes)
 
 
 def read_tokens(page: bytes, encoding: str, collector: Collector) -> bytes:
-    """Give a page's elements of interest to the collector; return the source of its title."""
+    """Give a page's elements of interest to the collector; return the source of its title, or the beginning of that."""
     title: bytes | None = None
-    templates = 0
+    opened = {b"template": 0, b"svg": 0}
     position = 0
     while match := _NEXT_TAG.match(page, position):
         position = match.end()
         name = match[2].lower()
-        if name == b"template":
-            templates = max(0, templates - 1) if match[1] else templates + 1
+        if name in opened and not (name == b"svg" and match[3].endswith(b"/>")):
+            opened[name] = max(0, opened[name] - 1) if match[1] else opened[name] + 1
         if match[1]:
             continue
+        templates, drawings = opened.values()
         if name in _NAMES and not templates:
-            collector.element(name.decode(), attributes(match[3], encoding))
+            collector.element(name.decode(), attributes(match[3], encoding, collector.value_max))
         if name == b"plaintext":
             break
-        if name in _RAW_TEXT:
+        if name in _RAW_TEXT and not (name == b"title" and drawings):
             content = _RAW_TEXT[name].match(page, position)
             stop = content.end() if content else position
             if name == b"title" and title is None and not templates:
-                title = page[position:stop]
+                title = page[position : min(stop, position + TITLE_SOURCE_MAX)]
             position = stop
     return title or b""

@@ -7,7 +7,7 @@ import re
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from andante.parse.collect import Collector
+from andante.parse.collect import VALUE_MAX, Collector
 
 MAX_TREE_BYTES = 1 << 20
 """A larger page is not made into a tree."""
@@ -15,8 +15,14 @@ MAX_TREE_TAGS = 20_000
 """Nor is one with more tags: a block element looks at all open elements above it, so 20,000 nested ones take half a second."""
 MAX_TREE_COPIES = 500_000
 """Nor one that could make more elements than this: each block may copy all open formatting elements into itself."""
-MAX_TAG_BYTES = 8192
+MAX_TAG_BYTES = VALUE_MAX
 """Nor one with a longer tag: each attribute is compared with those before it."""
+QUICK_TREE_TAGS = 5_000
+"""Tags of a page whose tree takes less than a tenth of a second."""
+QUICK_TREE_COPIES = 50_000
+"""Elements that such a page could make; each takes about 730 bytes, so these take 36 MB."""
+TITLES_MAX = 16
+"""Title elements that are looked at for one that is not in a drawing."""
 
 ANCHOR_MAX = 300
 """Characters kept of the text of a link."""
@@ -42,22 +48,24 @@ _SIMPLE = re.compile(rb"""(?:[^"'=]++|=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"']++))*+"""
 _LONG_QUOTED = re.compile(rb"""=\s*(?:"[^">]*>|'[^'>]*>)""")
 
 
-def fits_tree(page: bytes) -> bool:
+def fits_tree(
+    page: bytes, *, tags_max: int = MAX_TREE_TAGS, copies_max: int = MAX_TREE_COPIES
+) -> bool:
     """Say whether the tree of a page has a bounded cost, whatever is in the page. Linear in its length."""
     tags = page.count(b"<")
-    if len(page) > MAX_TREE_BYTES or tags > MAX_TREE_TAGS:
+    if len(page) > MAX_TREE_BYTES or tags > tags_max:
         return False
     if len(page) > MAX_TAG_BYTES and (
         _LONG_QUOTED.search(page) or max(map(len, page.split(b">"))) > MAX_TAG_BYTES
     ):
         return False
-    if tags * tags // 4 <= MAX_TREE_COPIES:
+    if tags * tags // 4 <= copies_max:
         return True
     # Of equal formatting elements at most three are open at once, and one a (WHATWG, "Noah's Ark clause").
     found = _FORMATTING.findall(page)
     distinct = set(found)
     open_at_once = 3 * len(distinct) if all(map(_SIMPLE.fullmatch, distinct)) else len(found)
-    return tags * (open_at_once + 1) <= MAX_TREE_COPIES
+    return tags * (open_at_once + 1) <= copies_max
 
 
 def read_tree(page: bytes, collector: Collector, texts: Texts | None = None) -> str:
@@ -66,22 +74,34 @@ def read_tree(page: bytes, collector: Collector, texts: Texts | None = None) -> 
     Where texts are wanted they are filled in; what the collector is given is the same.
     """
     tree = LexborHTMLParser(page)
-    title = tree.css_first("title")
-    name = title.text() if title else ""
+    name = _title(tree)
     inner: set[int] = set()
     if texts is not None:
         tree.strip_tags(["script", "style"])
         # Those in a table in a link: what the outer ones say is said once, so all texts together are no longer than the page.
         inner = {node.mem_id for node in tree.css("a a[href]")}
     for node in tree.css(_SELECTOR):
-        taken = len(collector.hrefs)
-        collector.element(node.tag or "", node.attributes)
-        if texts is not None and len(collector.hrefs) > taken and node.mem_id not in inner:
-            href = collector.hrefs[-1]
+        href = collector.element(node.tag or "", node.attributes)
+        if texts is not None and href is not None and node.mem_id not in inner:
             texts.anchors[href] = texts.anchors.get(href) or fold(_link_text(node), ANCHOR_MAX)
     if texts is not None and tree.body is not None:
         texts.page = fold(f"{name} {tree.body.text(separator=' ')}", TEXT_MAX)
     return name
+
+
+_DRAWING_OR_NOT = frozenset({"svg", "foreignObject", "desc", "title"})
+"""Whether a title in one of these is one of HTML's; the nearest decides."""
+
+
+def _title(tree: LexborHTMLParser) -> str:
+    """Return the text of the first title that is not a drawing's."""
+    for title in tree.css("title")[:TITLES_MAX]:
+        above = title.parent
+        while above is not None and above.tag not in _DRAWING_OR_NOT:
+            above = above.parent
+        if above is None or above.tag != "svg":
+            return title.text()
+    return ""
 
 
 def _link_text(node: LexborNode) -> str:

@@ -220,6 +220,20 @@ class Job:
                 records.append(record)
                 self.pending += len(record)
 
+    def encode(self, page: Page, *, redirect: bool = False) -> list[bytes]:
+        """Return what `write` would add, to be given to `add`. May be called in any thread."""
+        return [
+            output.sink.encode(page) if not redirect or output.sink.wants_redirects else b""
+            for output in self.outputs
+        ]
+
+    def add(self, encoded: list[bytes]) -> None:
+        """Add a page that is encoded."""
+        for records, record in zip(self._records, encoded, strict=True):
+            if record:
+                records.append(record)
+                self.pending += len(record)
+
     def end(self, ended: Ended) -> None:
         """Add a URL that ended without a page."""
         self._ended.append(ended)

@@ -39,7 +39,7 @@ class Sink(Protocol):
         ...
 
     def encode(self, page: Page) -> bytes:
-        """Return the records of a page, which are never parted between two files."""
+        """Return the records of a page, which are never parted between two files. Several threads may call it at once."""
         ...
 
 
