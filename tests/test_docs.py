@@ -65,7 +65,8 @@ class Reader:
         (folder / "examples").symlink_to(EXAMPLES)
         self._replaced = {
             "https://docs.example.org/": f"http://127.0.0.2:{demo.port}/",
-            "docs.example.org": "127.0.0.2",
+            "--server docs.example.org": "--server 127.0.0.2",
+            "docs.example.org": f"127.0.0.2_{demo.port}",  # the name of a job or a crawl
             "andante crawl ": "andante crawl --rate max ",
         }
         if redis is not None:
