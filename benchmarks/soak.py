@@ -27,6 +27,9 @@ LINKS = 8
 
 _FILLER = b"<p>" + b"Quietly flows the endless web, page by page. " * 24 + b"</p>"
 
+_INTERVAL = 0.1
+"""Seconds between samples."""
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -117,7 +120,7 @@ async def crawl(
     while not last.done():
         if sample := _sample(process, web, time.perf_counter() - started):
             samples.append(sample)
-        await asyncio.wait([last], timeout=0.5)
+        await asyncio.wait([last], timeout=_INTERVAL)
     assert await process.wait() == 0, last.result()
     return samples, json.loads(last.result())["counts"]
 

@@ -13,6 +13,7 @@ from andante.crawl.throttle import Throttle
 from andante.fetch import Connection, Failure, Outcome, Response
 from andante.fetch.robots import BODY_MAX as ROBOTS_MAX
 from andante.frontier import Measured, Server, Task
+from andante.page import Page
 
 _PARKED_MAX = 256
 """Connections that are kept open while their servers must wait, or as many as may be at work, if that is more."""
@@ -190,7 +191,7 @@ class Visitor:
             if isinstance(page, Unread):
                 page = await self._ends.finish(page, life)
             if page is not None and state.deliver is not None:
-                page.payload = bytes(page.payload)  # copies a map only
+                _hold_in_memory(page)
                 await state.deliver(page)
 
     async def _do_errands(self, server: Server, connection: Connection) -> None:
@@ -228,6 +229,13 @@ class Visitor:
             state.monitor.reads(self._robots.url(of), len(result.payload))
         self._robots.on_result(of, result, sent_at, at=server)
         return True
+
+
+def _hold_in_memory(page: Page) -> None:
+    """Give a page that may be in a file bytes of its own, as those it is delivered to expect."""
+    payload = bytes(page.payload)  # copies a map only
+    page.body = payload if page.body is page.payload else bytes(page.body)
+    page.payload = payload
 
 
 def _is_stale(result: Response | Failure) -> bool:
