@@ -37,7 +37,6 @@ from andante.crawl import (
     throttle,
 )
 from andante.fetch import (
-    bodies,
     client,
     coding,
     connection,
@@ -193,7 +192,7 @@ FIXED = [
     ),
     (
         "what comes of a response before it is no more read again as browsers do",
-        units.format_binary(bodies.STEP),
+        units.format_binary(lenient.AGAIN_MAX),
     ),
     ("a line between odd chunks, its extensions included", units.format_binary(lenient._LINE_MAX)),
     (

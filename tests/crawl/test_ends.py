@@ -15,7 +15,7 @@ from andante.crawl.aside import Aside, TooCostly
 from andante.parse.html import QUICK_BYTES
 from support.web import Reply, Web, page
 
-LARGE = b"<title>t</title><a href=/1></a><a href=/2></a>" + b"<p>x" * QUICK_BYTES
+LARGE = b"<title>t</title><a href=/1></a><a href=/2></a>" + b"<p>x" * (QUICK_BYTES // 4)
 HTML = {"Content-Type": "text/html"}
 OPTIONS = {"rate": "max", "allow_private": True, "ignore_robots": True}
 

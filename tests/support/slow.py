@@ -43,14 +43,16 @@ class SlowHost:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of a connection."""
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        with (
+            contextlib.closing(writer),  # also when the loop ends in the middle of a body
+            contextlib.suppress(ConnectionError, asyncio.IncompleteReadError),
+        ):
             while True:
                 request = await reader.readuntil(b"\r\n\r\n")
                 if request.startswith(b"GET /robots.txt "):
                     writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
                 else:
                     await self._send(writer)
-        writer.close()
 
     async def _send(self, writer: asyncio.StreamWriter) -> None:
         head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n"

@@ -2,7 +2,7 @@
 
 Rules:
 
-1. A body counts from its first `STEP` bytes on until its response is let go. Shorter ones do not: no connection holds more of
+1. A body counts from its first `UNCOUNTED` bytes on until its response is let go. Shorter ones do not: no connection holds more of
    them than one, and they cost nothing here.
 2. A body that would pass the limit goes into a file from there on, with what has come of it, and reading goes on: to wait would
    run into time-outs at both ends. The file has no name, so nothing of it is left when the process ends, however it ends.
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
     from andante.page import Payload
 
+UNCOUNTED = 256 * 1024
+"""Bytes of a response after which its body is counted: most pages are shorter."""
+
 STEP = 64 * 1024
-"""Bytes of a response after which its body is counted, and looked at again."""
+"""Bytes after which a body that is counted is looked at again."""
 
 _MAPPED = 2**19
 """Bytes from which a body has memory of its own, that goes back to the system with it, once a fourth of all is in use."""

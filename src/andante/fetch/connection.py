@@ -12,7 +12,7 @@ Rules:
 3. A response that nobody asked for closes the connection, so that it can never answer the next request.
 4. When the connection ends, the exchange whose turn it is gets the reason; those behind it, and one that had no byte yet on
    a connection that has served before, are ``stale``: they may be sent again at once.
-5. Leniency is that of browsers. What llhttp refuses within its first `STEP` bytes is read again by `andante.fetch.lenient`; the
+5. Leniency is that of browsers. What llhttp refuses within its first `AGAIN_MAX` bytes is read again by `andante.fetch.lenient`; the
    connection is closed after it. A pipelined response that is refused makes its exchange ``stale``: sent again it comes first.
 6. The memory of long bodies is counted, and bounded over all connections (`andante.fetch.bodies`). If the disk that takes what
    is beyond it is full or failing, the exchange raises the OSError.
@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import httptools
 
-from andante.fetch.bodies import STEP, Body, BodyMemory
-from andante.fetch.lenient import BadResponseError, LenientParser, is_chunked
+from andante.fetch.bodies import STEP, UNCOUNTED, Body, BodyMemory
+from andante.fetch.lenient import AGAIN_MAX, BadResponseError, LenientParser, is_chunked
 from andante.fetch.outcome import Failure, Outcome, Response
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
         self._head_done = False
         self._received = 0
         self._checked = 0  # of these, when the body was looked at last
-        self._check_at = STEP  # when it will be
+        self._check_at = UNCOUNTED  # when it will be
         self._framing = 0  # bytes in a row beyond what the body explains
         self._raw: list[bytes | memoryview] | None = None  # all reads, while it can be read again
         self._is_behind = False  # it was pipelined, so it may begin within a read
@@ -302,7 +302,10 @@ class Connection(asyncio.Protocol):
         if self._parser is None:
             return
         if self._raw is not None:
-            self._raw.append(data)
+            if self._received - len(data) > AGAIN_MAX:
+                self._raw = None
+            else:
+                self._raw.append(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -329,12 +332,10 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, problem: str) -> None:
         """End the response where it cannot be understood."""
+        size = len(self._body or b"") + sum(map(len, self._pieces))
         if self._is_behind:
             self._abort(Failure(Outcome.STALE, f"to be read again: {problem}"))
-        elif (
-            self._exchanges
-            and len(self._body or b"") + sum(map(len, self._pieces)) > self._max_body
-        ):
+        elif self._exchanges and size > self._max_body:
             self._cut("length")  # before that
         else:
             self._abort(Failure(Outcome.BAD_RESPONSE, problem))
@@ -352,8 +353,6 @@ class Connection(asyncio.Protocol):
             return
         pieces = b"".join(self._pieces)
         self._pieces.clear()
-        if self._received > STEP:
-            self._raw = None
         if self._body is None:
             self._body = Body(self._memory)
         try:
@@ -434,7 +433,7 @@ class Connection(asyncio.Protocol):
         self._is_behind = is_behind
         self._raw = None if is_behind else []
         self._max_body = exchange.max_body
-        self._check_at = min(STEP, exchange.max_body + 1)
+        self._check_at = min(UNCOUNTED, exchange.max_body + 1)
 
     def _ends_at_eof(self) -> bool:
         """Tell whether the end of the connection is the end of the body (RFC 9112, section 6.3)."""

@@ -29,6 +29,9 @@ _WHOLE_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")
 _LINE_END = re.compile(rb"\r?\n")
 _SPACE = b" \t"
 
+AGAIN_MAX = 64 * 1024
+"""Bytes of a response within which it is read again."""
+
 _LINE_MAX = 16 * 1024
 """Bytes of a line between chunks, extensions included."""
 
