@@ -25,7 +25,7 @@ class Visits(Visitor):
         self._throttle = SimpleNamespace(is_well=lambda _: self.failures == 0)
         self._robots = SimpleNamespace(is_wanted=lambda _: False)
 
-    def _next_task(self, server):
+    async def _next_task(self, server):
         return self.urls.pop() if self.urls else None
 
     async def _fetch(self, connection, task, measured):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from itertools import islice
 from math import inf
 from typing import NamedTuple, cast
 
@@ -32,6 +33,9 @@ _OFFERED_SIZE_MAX = 10_000_000
 
 _AT_ONCE = 5_000
 """URLs of a sitemap that are offered to the frontier in one turn of the loop, where they were read aside."""
+
+ENDED_AT_ONCE = 1_000
+"""URLs that end in one turn of the loop without being asked for: some 10 ms."""
 
 RECORD_MAX = 2 * 2**20
 """Bytes of a payload whose record is encoded on the loop; that of a larger one is encoded in a thread."""
@@ -88,6 +92,7 @@ class Ends:
         self._offered_in = state.scope.version
         self._offered_max = min(state.settings.recent, _OFFERED_MAX)
         self._offered_size = 0
+        self._given_up: dict[Server, None] = {}  # with URLs that are still to end
         self._appraiser = state.appraiser
         self._want_text = state.appraiser is not None and state.appraiser.wants_text
         self._want_title = state.deliver is not None or state.job.wants_title
@@ -369,13 +374,29 @@ class Ends:
         self._give_up_in_time(server, "robots-unreachable", reason)
 
     def give_up(self, server: Server, reason: str, detail: str = "") -> None:
-        """End all URLs of a server, those that wait now and those found later."""
+        """End all URLs of a server, those found later too. Of those that wait now a turn's worth ends here, the others in `end_given_up`."""
         server.given_up = f"{reason} {detail}"
         if self._state.emit is not None:
             self._state.emit(
                 Event(event="server.given-up", server=server.key, reason=reason, detail=detail)
             )
-        for task in remaining(server, self._state.frontier):
+        self._end_some(server)
+        if server.queued:
+            self._given_up[server] = None
+
+    async def end_given_up(self) -> None:
+        """End what still waits of the servers that were given up, while they are this crawler's, and the crawl goes on."""
+        state = self._state
+        while self._given_up:
+            server, _ = self._given_up.popitem()
+            while server.queued:
+                await state.give_way()
+                if state.stopping or not state.frontier.keeps(server):
+                    break
+                self._end_some(server)
+
+    def _end_some(self, server: Server) -> None:
+        for task in islice(remaining(server, self._state.frontier), ENDED_AT_ONCE):
             self.given_up(task)
 
     def given_up(self, task: Task) -> None:

@@ -318,7 +318,7 @@ class Settings:
         group="Limits",
     )
     max_buffer: int = _setting(
-        "Most output that waits for the disk; the crawl pauses beyond it",
+        "Most output, with URLs that ended without a page, that waits for the disk; the crawl pauses beyond it",
         default=64 * 2**20,
         unit=units.size,
         group="Limits",

@@ -129,9 +129,9 @@ def engine(
     Raises:
         SettingsError: there are no seeds.
     """
-    given = list(seeds)
-    moved = [seed for seed in job.seeds if seed not in given]
-    seeds = list(dict.fromkeys([*job.seeds, *given]))
+    given, kept = dict.fromkeys(seeds), job.seeds
+    moved = [seed for seed in kept if seed not in given]
+    seeds = list(dict.fromkeys([*kept, *given]))
     if not seeds:
         raise SettingsError("no seeds: give at least one URL to start from")
     scope = urls.Scope(settings.scope, include=settings.include, exclude=settings.exclude)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -163,6 +164,11 @@ class State:
         """Wait until less than `Settings.max_buffer` waits for the disk."""
         while self.job.pending >= self.settings.max_buffer:
             await self.flush()
+
+    async def give_way(self) -> None:
+        """Let others have a turn of the loop, and the disk take what has ended: for those that end thousands of URLs without asking for them."""
+        await self.room_for_output()
+        await asyncio.sleep(0)
 
     def may_go(self, server: Server) -> bool:
         """Tell whether a request may go to the server this moment."""

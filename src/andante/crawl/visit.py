@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from andante import url as urls
-from andante.crawl.ends import Ends, Unread
+from andante.crawl.ends import ENDED_AT_ONCE, Ends, Unread
 from andante.crawl.parked import Parked
 from andante.crawl.robots import RobotsBook
 from andante.crawl.state import State
@@ -52,13 +52,17 @@ class Visitor:
         A server that must wait gives its place back: the connection is parked, and the server stands in the queue until its
         time comes. So no wait ever holds a worker or a connection slot.
         """
+        await self._visit(server)
+        await self._ends.end_given_up()
+
+    async def _visit(self, server: Server) -> None:
         state = self._state
         connection: Connection | None = None
         task: Task | None = None
         measured = Measured()
         try:
             if not state.frontier.has_errand(server) and not self._robots.is_wanted(server):
-                task = self._next_task(server)
+                task = await self._next_task(server)
                 if task is None:
                     return
             connection = self._parked.take(server)
@@ -87,15 +91,24 @@ class Visitor:
     def _may_go_on(self, connection: Connection, server: Server) -> bool:
         return connection.is_reusable and self._state.may_go(server)
 
-    def _next_task(self, server: Server) -> Task | None:
-        """Take the next URL that may be asked for; those that may not end here."""
-        while task := self._state.frontier.take(server, self._state.now()):
+    async def _next_task(self, server: Server) -> Task | None:
+        """Take the next URL that may be asked for; those that may not end here, `ENDED_AT_ONCE` in one turn of the loop."""
+        state, ended = self._state, 0
+        while task := state.frontier.take(server, state.now()):
             if server.given_up:
                 self._ends.given_up(task)
             elif not self._robots.allows(task):
                 self._ends.excluded(task, "robots")
+            elif ended >= ENDED_AT_ONCE and not state.may_go(server):  # others had turns meanwhile
+                state.put_back(task)
+                return None
             else:
                 return task
+            ended += 1
+            if ended % ENDED_AT_ONCE == 0:
+                await state.give_way()
+                if state.stopping or not state.frontier.keeps(server):
+                    return None
         return None
 
     async def _connect(self, server: Server) -> Connection | None:
@@ -153,7 +166,7 @@ class Visitor:
         ):
             if until_well and self._throttle.is_well(server):
                 break
-            task = task or self._next_task(server)
+            task = task or await self._next_task(server)
             if task is None:
                 return
             await self._fetch(connection, task, measured)

@@ -74,6 +74,11 @@ class ServerQueue:
             self.met += 1
         return server
 
+    def keeps(self, server: Server) -> bool:
+        """Tell whether the server is this crawler's, and not about to be another's."""
+        is_leaving = server.warm is not None and server.warm.is_leaving
+        return self.servers.get(server.key) is server and not is_leaving
+
     def reach(self, server: Server, key: str) -> Server | None:
         """Return another server that this one needs something of; None: it cannot be had now, and the server waits for it."""
         return self.server(key)

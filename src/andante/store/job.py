@@ -26,6 +26,9 @@ JOURNAL = "journal.sqlite"
 
 _NOTHING = ServerState()
 
+_ENDED_SIZE = 200
+"""Bytes of memory that a URL which ended without a page takes until it is written, besides its characters."""
+
 
 class Outgoing(NamedTuple):
     """What a node of a cluster has still to say, as a commit keeps it."""
@@ -97,7 +100,8 @@ class Job:
         """The set-points that the user gives the job while it runs."""
         self._thread = executor or ThreadPoolExecutor(1, thread_name_prefix="andante-store")
         self.pending = 0
-        """Bytes of output that wait for the next commit."""
+        """Bytes that wait for the next commit: of output, and of URLs that ended without a page."""
+        self._ended_size = 0  # bytes of these
         self.generation: str = self._meta.get("generation", "")
         """Of the shared store's data that know what the job holds; empty: there is no shared store."""
         self._met = 0  # servers of the frontier that the job has
@@ -207,8 +211,10 @@ class Job:
     def discard(self) -> None:
         """Forget what has gathered since the last commit."""
         self.pending -= sum(len(record) for records in self._records for record in records)
+        self.pending -= self._ended_size
         self._records = [[] for _ in self.outputs]
         self._ended = []
+        self._ended_size = 0
 
     # Writing, in memory
 
@@ -237,6 +243,9 @@ class Job:
     def end(self, ended: Ended) -> None:
         """Add a URL that ended without a page."""
         self._ended.append(ended)
+        size = _ENDED_SIZE + len(ended.url) + len(ended.detail)
+        self._ended_size += size
+        self.pending += size
 
     def sample(self, samples: Iterable[Sample]) -> None:
         """Add to the time series."""
@@ -349,6 +358,7 @@ class Job:
         records, written = self._records, self.pending
         self._records = [[] for _ in self.outputs]
         self._ended = []
+        self._ended_size = 0
         self._samples = []
         self._changed = set()
         self._stats = meta.get("stats", self._stats)  # if it cannot be written, the crawl ends
