@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -173,11 +174,22 @@ def test_a_process_that_others_killed_is_replaced_once(times):
         assert reading == TooCostly("the process that read it ended with -9")
 
 
-def test_a_signal_of_the_processor_time_says_so():
-    assert (
-        aside._reason(-signal.SIGXCPU)
-        == f"more than {aside_process.SECONDS_MAX} seconds of the processor"
-    )
+def test_a_page_that_takes_the_processor_too_long_is_too_costly(monkeypatch):
+    popen = subprocess.Popen
+
+    def with_a_second(command, **options):
+        quick = "from andante.crawl import aside_process as it; it.SECONDS_MAX = 0; it.main()"
+        return popen([command[0], "-P", "-c", quick, command[-1]], **options)
+
+    monkeypatch.setattr(aside.subprocess, "Popen", with_a_second)
+    units = (b"<a href='?%d" % n + b"&#x4e00;" * 300 + b"'></a>" for n in range(7_000))
+    costly = page(b"".join(units), kind="text/html; charset=windows-1252")
+    first, after = ask(
+        lambda process: process.read(costly, title=True, text=False),
+        lambda process: process.read(page(LARGE), title=True, text=False),
+    )[0]
+    assert first == TooCostly(f"more than {aside_process.SECONDS_MAX} seconds of the processor")
+    assert after.title == "t & u"
 
 
 def test_who_is_cancelled_leaves_no_process():
