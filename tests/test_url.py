@@ -183,6 +183,20 @@ def test_scope(kind, url, expected):
     assert scope.admits(url) is expected
 
 
+def test_hosts_of_other_sites_are_known_without_the_list():
+    scope = urls.Scope("site")
+    scope.add("http://www.alice.github.io/")
+    urls.site.cache_clear()
+    for host in ("example.org", "xn--4ba.xn--p1ai", "bob.github.io", "io", "192.0.2.1", "[::1]"):
+        assert not scope.admits(f"http://{host}/")
+    assert urls.site.cache_info().misses == 0
+    for host in ("alice.github.io", "a.b.alice.github.io", "alice.github.io."):
+        assert scope.admits(f"http://{host}/")
+    for seed in ("http://co.uk./", "http://[::1]/", "http://192.0.2.1/"):
+        scope.add(seed)
+        assert scope.admits(seed)
+
+
 def test_scope_grows_with_its_seeds():
     scope = urls.Scope("host")
     scope.add("http://a.example/")

@@ -10,6 +10,7 @@ import codecs
 import re
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import quote, quote_from_bytes
 
@@ -225,9 +226,18 @@ class Scope:
         if admitted is None:
             if len(self._by_host) > 50_000:
                 self._by_host.clear()
-            assert self._hosts is not None
-            admitted = self._by_host[server] = self._key(host(server + "/")) in self._hosts
+            admitted = self._by_host[server] = self._has(host(server + "/"))
         return admitted
+
+    def _has(self, name: str) -> bool:
+        assert self._hosts is not None
+        if self._key is site and name not in self._hosts:
+            # A host ends with its site: one that ends with none of ours needs no look into the list.
+            labels = reversed(name.rstrip(".").split("."))
+            ends = accumulate(labels, lambda end, label: f"{label}.{end}")
+            if self._hosts.isdisjoint(ends):
+                return False
+        return self._key(name) in self._hosts
 
 
 def _union(patterns: Iterable[str]) -> re.Pattern[str] | None:

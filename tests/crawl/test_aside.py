@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from andante.crawl import aside, aside_process
 from andante.crawl.aside import Aside, TooCostly
 from andante.crawl.reader import LINKS_SIZE_MAX, Reader, Rules
 from andante.page import Page
-from andante.parse.html import QUICK_BYTES
+from andante.parse.html import QUICK_BYTES, QUICK_VALUES
 
 RULES = Rules(
     agent="andante",
@@ -173,11 +174,22 @@ def test_a_process_that_others_killed_is_replaced_once(times):
         assert reading == TooCostly("the process that read it ended with -9")
 
 
-def test_a_signal_of_the_processor_time_says_so():
-    assert (
-        aside._reason(-signal.SIGXCPU)
-        == f"more than {aside_process.SECONDS_MAX} seconds of the processor"
-    )
+def test_a_page_that_takes_the_processor_too_long_is_too_costly(monkeypatch):
+    popen = subprocess.Popen
+
+    def with_a_second(command, **options):
+        quick = "from andante.crawl import aside_process as it; it.SECONDS_MAX = 0; it.main()"
+        return popen([command[0], "-P", "-c", quick, command[-1]], **options)
+
+    monkeypatch.setattr(aside.subprocess, "Popen", with_a_second)
+    units = (b"<a href='?%d" % n + b"&#x4e00;" * 300 + b"'></a>" for n in range(7_000))
+    costly = page(b"".join(units), kind="text/html; charset=windows-1252")
+    first, after = ask(
+        lambda process: process.read(costly, title=True, text=False),
+        lambda process: process.read(page(LARGE), title=True, text=False),
+    )[0]
+    assert first == TooCostly(f"more than {aside_process.SECONDS_MAX} seconds of the processor")
+    assert after.title == "t & u"
 
 
 def test_who_is_cancelled_leaves_no_process():
@@ -260,3 +272,34 @@ def test_what_is_read_where_others_wait_is_small():
     rules = Rules("andante", False, False, 1_000, 10, 2_000)
     reading = Reader(rules).read(page(gzip.compress(bytes(2_000)), GZIP), title=False, quick=True)
     assert reading.problem == "decoded-too-large"
+
+
+VALUES = {
+    "hosts of other letters": b"<a href='//" + "一丁七".encode() * 50 + b"%d/'></a>",
+    "references": b"<a href='%d" + b"&amp;" * 100 + b"'></a>",
+    "letters that the encoding lacks": b"<a href='?%d" + b"&#x4e00;" * 100 + b"'></a>",
+    "bytes of another encoding": b"<a href='?%d" + b"\xe9" * 1_000 + b"'></a>",
+    "links of references": b"<link rel=next href='%d" + b"&amp;" * 1_000 + b"'>",
+    "directives": b"<meta name=robots content='%d" + b"x," * 1_000 + b"'>",
+    "refreshes": b"<meta http-equiv=refresh content='0;%d" + b"&b " * 1_000 + b"'>",
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_that_take_long_are_read_aside(name):
+    unit = VALUES[name]
+
+    def read(size, *, quick=True):
+        units = (unit.replace(b"%d", b"%d" % n) for n in range(size // len(unit)))
+        asked = page(b"".join(units), kind="text/html; charset=windows-1252")
+        return Reader(RULES).read(asked, title=False, quick=quick)
+
+    assert read(5 * QUICK_VALUES) is None  # more than a tree is made of
+    assert read(5 * QUICK_VALUES, quick=False) is not None
+    assert read(QUICK_VALUES // 2) is not None
+
+
+def test_plain_links_are_read_where_others_wait():
+    links = b"".join(b"<a href=/%d%b></a>" % (n, b"x" * 200) for n in range(9_000))
+    assert len(links) > 4 * QUICK_VALUES
+    assert len(Reader(RULES).read(page(links), title=False, quick=True).links) == 9_000

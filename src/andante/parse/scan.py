@@ -17,11 +17,19 @@ ELEMENTS_MAX = 10_000
 """Elements other than ``a`` that are read of a page."""
 
 
-def read_scanned(page: bytes, encoding: str, collector: Collector) -> bytes | None:
+def read_scanned(
+    page: bytes, encoding: str, collector: Collector, *, elements_size_max: int | None = None
+) -> bytes | None:
     """Give a page's elements of interest to the collector, if they can be told without a tree.
 
+    Args:
+        page: in UTF-8, or another encoding that is ASCII in its lower half.
+        encoding: Python codec of it.
+        collector: is given the elements.
+        elements_size_max: most bytes of the elements other than ``a`` together; None: any.
+
     Returns:
-        The source of the title; None: nothing was done, the page needs a tree.
+        The source of the title; None: nothing was done, the page needs a tree, or has longer elements.
     """
     if scan is None:
         return None
@@ -37,6 +45,12 @@ def read_scanned(page: bytes, encoding: str, collector: Collector) -> bytes | No
     if scanned is None:
         return None
     anchors, elements, title = scanned
+    if (
+        elements_size_max is not None
+        and len(page) > elements_size_max
+        and sum(len(source) for _, source, _ in elements) > elements_size_max
+    ):
+        return None
     done = 0
     for name, source, before in elements:
         if done < before:
