@@ -14,7 +14,7 @@ import uvloop
 
 from andante.crawl import aside, aside_process
 from andante.crawl.aside import Aside, TooCostly
-from andante.crawl.reader import LINKS_SIZE_MAX, Reader, Rules
+from andante.crawl.reader import LINKS_SIZE_MAX, QUICK_ENCODED, Reader, Rules
 from andante.page import Page
 from andante.parse.html import QUICK_BYTES, QUICK_VALUES
 
@@ -55,6 +55,15 @@ PAGES = {
     ),
     "too large": page(gzip.compress(bytes(RULES.max_decoded + 1)), GZIP),
     "damaged": page(b"\x1f\x8b" + bytes(QUICK_BYTES), GZIP),
+    "two codings": page(
+        gzip.compress(gzip.compress(b"<a href=1>")), (b"Content-Encoding", b"gzip, gzip")
+    ),
+    "coded, and with little in it": page(
+        gzip.compress(b"<a href=1>")
+        + gzip.compress(b"")[:10]
+        + b"\0\0\0\xff\xff" * (QUICK_ENCODED // 5),
+        GZIP,
+    ),
     "not HTML": page(gzip.compress(bytes(2 * QUICK_BYTES)), GZIP, kind="image/png"),
     "many tags": page(b"<xmp></xmp>" + b"<p>" * 6_000 + b"<a href=1>"),
 }

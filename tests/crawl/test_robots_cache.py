@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import tracemalloc
+import zlib
 
+import msgspec
 import pytest
 
 from andante.crawl import robots_cache
-from andante.crawl.robots_cache import RobotsCache
+from andante.crawl.robots_cache import PACKED_MAX, RobotsCache
 from andante.fetch import Robots
 from andante.fetch.robots import TTL
 from andante.frontier import Frontier
@@ -244,3 +246,23 @@ def test_servers_that_allow_all_count_too(start, monkeypatch):
         a.reads(b"", number)
     assert len(a.cache) <= 50
     assert a.cache.allows(a.server(0), "/x")
+
+
+@pytest.mark.parametrize("unit", ["/*a", "\n", "%"])
+@pytest.mark.parametrize("head", ["", " -\n/", "-\n/"])
+def test_a_hostile_one_of_another_node_takes_little_memory(start, head, unit):
+    """It may say 1,000 times as much as was sent."""
+    crawler = start()
+    server = crawler.server()
+    rules = head + unit * (1_900_000 // len(unit))
+    body = msgspec.msgpack.encode(("andante", True, None, rules))
+    packed = b"\x01" + zlib.compress(body, 9, -15)
+    assert len(packed) <= PACKED_MAX
+    tracemalloc.start()
+    try:
+        crawler.cache.unpacked(server, packed, TTL)
+        if crawler.cache.get(server) is not None:
+            crawler.cache.allows(server, "/" + "a" * 1_999)
+        assert tracemalloc.get_traced_memory()[1] < 64 * 2**20
+    finally:
+        tracemalloc.stop()

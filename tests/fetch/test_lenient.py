@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from re._constants import MAX_REPEAT, MAXREPEAT, MIN_REPEAT, POSSESSIVE_REPEAT, SUBPATTERN
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from andante.fetch import Failure, Limits, Outcome, Response
+from andante.fetch import Failure, Limits, Outcome, Response, lenient
 from support.wire import PLAIN, answer, answers, bare
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -129,6 +131,9 @@ REFUSED = {
     "an odd header, status below 100": b"HTTP/1.1 099 Low\r\nX\r\n\r\n",
     "a line without end between odd chunks": CHUNKED + b"2\nhi\n2;" + b"x" * 20_000,
     "a status line that is none": b"HTTP/1.1 OK\r\n\r\n",
+    "a carriage return behind spaces in a status line": b"HTTP/1.1 200"
+    + b" " * 300
+    + b"\rX\r\n\r\n",
 }
 
 
@@ -247,3 +252,43 @@ def test_whatever_is_sent_ends_in_one_result_however_it_is_split(data):
     whole = answer(stream, eof=True, limits=limits)
     assert isinstance(whole, Response | Failure)
     assert bare(answer(*reads, eof=True, limits=limits)) == bare(whole)
+
+
+def repeats_in_a_row(pattern: re.Pattern[bytes] | str) -> bool:
+    """Tell whether two repeats without end stand side by side, have a character in common, and the first can be gone back over.
+
+    To match them against a text that does not end as it should takes its length squared.
+    """
+    text = pattern if isinstance(pattern, str) else pattern.pattern.decode("latin-1")
+    before: set[str] = set()
+    for operation, argument in flat(re._parser.parse(text, re.DOTALL)):
+        characters = set()
+        if operation in (MAX_REPEAT, MIN_REPEAT, POSSESSIVE_REPEAT) and argument[1] is MAXREPEAT:
+            one = re._compiler.compile(argument[2], re.DOTALL)
+            characters = {chr(code) for code in range(256) if one.match(chr(code))}
+        if before & characters:
+            return True
+        before = set() if operation is POSSESSIVE_REPEAT else characters
+    return False
+
+
+def flat(parsed):
+    """Give what a pattern consists of, groups and what may be left out opened."""
+    for operation, argument in parsed:
+        if operation is SUBPATTERN:
+            yield from flat(argument[-1])
+        elif operation in (MAX_REPEAT, POSSESSIVE_REPEAT) and argument[:2] == (0, 1):
+            yield from flat(argument[2])
+        else:
+            yield operation, argument
+
+
+def test_no_pattern_of_a_line_goes_back_over_repeats_in_a_row():
+    """A status line of 64,000 spaces and a NUL took 25 s."""
+    patterns = [value for value in vars(lenient).values() if isinstance(value, re.Pattern)]
+    assert len(patterns) > 4
+    assert not [pattern.pattern for pattern in patterns if repeats_in_a_row(pattern)]
+    for pattern in ("x+x*", "( +([^y]*))?", "x*.*+"):
+        assert repeats_in_a_row(pattern)
+    for pattern in ("x++x*", "x+y*", "x+yx*"):
+        assert not repeats_in_a_row(pattern)

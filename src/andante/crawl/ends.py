@@ -200,8 +200,9 @@ class Ends:
         return None if self._is_lost(task, life) else self._page(task, page, reading, records)
 
     async def _records(self, page: Page, *, redirect: bool = False) -> list[bytes]:
-        """Encode the records of a page in a thread."""
+        """Encode the records of a page in a thread, when there is room for them; many may have waited for it together."""
         async with self._recording:
+            await self._state.room_for_output()
             return await asyncio.to_thread(self._state.job.encode, page, redirect=redirect)
 
     async def _finish_sitemap(

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 LINKS_SIZE_MAX = 4 * 2**20
 """Characters that the links of a page may have together; those after are ignored."""
 
+QUICK_ENCODED = 512 * 1024
+"""Bytes of a body with a content coding that may be decoded where others wait for it: decoders take up to 0.1 us for a byte that gives nothing, of which a
+body may consist, and one coding inside another may have the next one do so again."""
+
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _SNIFFED = b"<"
 """What a body without a media type begins with, white space aside, to be taken as HTML."""
@@ -226,11 +230,11 @@ class Reader:
         return self._undone(page.payload, encoding, most) if encoding else page.payload
 
     def _undone(self, body: bytes, encoding: bytes, most: int | None) -> bytes | Failure | None:
-        """Take codings off; None: the body, or what becomes of it, is larger than ``most``."""
+        """Take codings off; None: the body, or what becomes of it, is larger than ``most``, or to decode it may take long."""
         limit = self._rules.max_decoded
         if most is None:
             return decode(body, encoding, limit=limit)
-        if len(body) > most:
+        if len(body) > min(most, QUICK_ENCODED) or b"," in encoding:
             return None
         decoded = decode(body, encoding, limit=min(limit, most))
         is_larger = isinstance(decoded, Failure) and decoded.outcome is Outcome.DECODED_TOO_LARGE

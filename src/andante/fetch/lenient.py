@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _START = b"http/1."
-_STATUS_LINE = re.compile(rb"HTTP/1\.(\d) +(\d{3})(?: +([^\r\0]*))?", re.IGNORECASE)
+_STATUS_LINE = re.compile(rb"HTTP/1\.(\d) ++(\d{3})(?: ++([^\r\0]*+))?+", re.IGNORECASE)
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LENGTH = re.compile(rb"\d{1,18}")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
