@@ -171,25 +171,24 @@ def fill(frontier: Frontier, journal: Journal, count: int, servers: int) -> None
 def commit(frontier: Frontier, journal: Journal) -> None:
     """Store the changes of a frontier as a job does."""
     changes = frontier.changes()
+    rows = [
+        (
+            (
+                block.number,
+                server.key,
+                grades,
+                block.size,
+                encode_done(block.done),
+                encode_links(links),
+            ),
+            is_new,
+        )
+        for server, block, links, grades, is_new in changes.grown
+    ]
     journal.commit(
         Batch(
-            blocks=[
-                (
-                    block.number,
-                    server.key,
-                    grades,
-                    block.size,
-                    encode_done(block.done),
-                    encode_links(links),
-                )
-                for server, block, links, grades, is_new in changes.grown
-                if is_new
-            ],
-            grown=[
-                (grades, block.size, encode_done(block.done), encode_links(links), block.number)
-                for _, block, links, grades, is_new in changes.grown
-                if not is_new
-            ],
+            blocks=[row for row, is_new in rows if is_new],
+            grown=[row for row, is_new in rows if not is_new],
             done=[(encode_done(block.done), block.number) for block in changes.progressed],
             finished=[(block.number,) for block in changes.finished],
             fingerprints=changes.fingerprints,

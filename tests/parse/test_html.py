@@ -345,7 +345,7 @@ def test_mutated_real_pages_agree_with_lexbor(site):
         pytest.skip("documentation package not installed")
     ways: Counter[str] = Counter()
 
-    @settings(max_examples=300, deadline=None, derandomize=True)
+    @settings(max_examples=500, deadline=None, derandomize=True)
     @given(st.sampled_from(names), st.data())
     def agrees(name: Path, data: st.DataObject) -> None:
         page = name.read_bytes()[:30_000]

@@ -40,7 +40,7 @@ class RobotsBook:
         if robots is None or robots.expires_at <= self._state.now():
             return True
         if robots.crawl_delay:  # it may come from an earlier start, with other settings
-            self._leave_alone(server, robots.crawl_delay)
+            self._keep_to(server, robots.crawl_delay)
         return False
 
     def allows(self, task: Task) -> bool:
@@ -97,22 +97,21 @@ class RobotsBook:
             return
         self._robots.put(server, robots)
         delay = robots.crawl_delay or 0.0
-        if self._leave_alone(server, delay):
-            return
-        pace, pause = server.origin_pace, max(delay, self._state.settings.delay)
-        if pause != pace.delay:  # longer, or shorter than at the last reading
-            pace.delay = pause
-            pace.on_finished(self._state.now())
-            self._state.job.crawl_delay(server.key, delay)
-        if self._state.settings.sitemaps:
+        if self._keep_to(server, delay) and self._state.settings.sitemaps:
             self._take_sitemaps(server, robots)
 
-    def _leave_alone(self, server: Server, delay: float) -> bool:
-        """Give a server up if its Crawl-delay is longer than we wait; tell whether it is."""
-        is_too_long = delay > self._state.settings.max_crawl_delay
-        if is_too_long:
+    def _keep_to(self, server: Server, delay: float) -> bool:
+        """Keep to a Crawl-delay, or give the server up if that is longer than we wait; tell which."""
+        state = self._state
+        if delay > state.settings.max_crawl_delay:
             self._ends.give_up(server, "crawl-delay-too-long", f"{delay:g} s")
-        return is_too_long
+            return False
+        pace, pause = server.origin_pace, max(delay, state.settings.delay)
+        if pause != pace.delay:  # longer, or shorter than at the last reading
+            pace.delay = pause
+            pace.on_finished(state.now())
+            state.job.crawl_delay(server.key, delay)
+        return True
 
     def _reading(self, server: Server) -> RobotsReading:
         reading = self._readings.get(server)

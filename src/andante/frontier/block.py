@@ -159,6 +159,9 @@ def decode_links(data: bytes, start: int = 0, stop: int = maxsize) -> list[Link]
         except (zstandard.ZstdError, msgspec.MsgspecError) as error:
             raise ValueError(f"links that cannot be unpacked: {error}") from error
         first += len(packed)
+    targets = "".join([link.target for link in links])
+    if not (targets.isascii() and targets.isprintable()) or " " in targets:
+        raise ValueError("links that are no URLs")
     return links
 
 
