@@ -149,6 +149,9 @@ def decode_links(data: bytes) -> list[Link]:
             links += _decode(_decompress(part))
         except (zstandard.ZstdError, msgspec.MsgspecError) as error:
             raise ValueError(f"links that cannot be unpacked: {error}") from error
+    targets = "".join([link.target for link in links])
+    if not (targets.isascii() and targets.isprintable()) or " " in targets:
+        raise ValueError("links that are no URLs")
     return links
 
 
