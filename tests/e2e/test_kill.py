@@ -115,8 +115,9 @@ POINTS = {
     "before the outputs are synced": "output.Output.sync = die",
     "before the transaction": "commit = journal.Journal.commit\n"
     "journal.Journal.commit = lambda self, batch: die() if batch.fingerprints or batch.done else commit(self, batch)",
-    "within the transaction": "encode = journal.msgspec.msgpack.encode\n"
-    "journal.msgspec = type('m', (), {'msgpack': type('p', (), {'encode': lambda value: die() if type(value) is list else encode(value), 'decode': journal.msgspec.msgpack.decode, 'Decoder': journal.msgspec.msgpack.Decoder})})",
+    "within the transaction": "from types import SimpleNamespace as S; encode = journal.msgspec.msgpack.encode\n"
+    "dying = {'encode': lambda value: die() if type(value) is list else encode(value)}\n"
+    "journal.msgspec = S(**vars(journal.msgspec) | {'msgpack': S(**vars(journal.msgspec.msgpack) | dying)})",
     "when it is committed": "commit = journal.Journal.commit\n"
     "journal.Journal.commit = lambda self, batch: (commit(self, batch), (batch.fingerprints or batch.done or batch.finished) and die())",
 }

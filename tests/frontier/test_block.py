@@ -14,7 +14,7 @@ from andante.frontier.block import (
 
 links = st.builds(
     Link,
-    target=st.text(min_size=1),
+    target=st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1),
     depth=st.integers(0, 1000),
     referrer=st.text(),
     asked=st.text(),
@@ -82,3 +82,24 @@ def test_links_are_on_disk_in_memory_or_both():
 def test_repr_says_what_it_is():
     stored = Block.from_disk(7, grades=b"\x80", size=3, done=0b101)
     assert repr(stored) == "<Block 7: 2 of 3 done, on disk>"
+
+
+@pytest.mark.parametrize("target", ["/é", "/ ", "/\r\nX: y", "/\0", "/\x7f"])
+def test_what_is_stored_and_no_url_is_refused(target):
+    """It would be another request than the one that is meant."""
+    links = [Link("/", 0), Link(target, 0)]
+    with pytest.raises(ValueError, match="no URLs"):
+        decode_links(encode_links(links))
+
+
+def test_links_that_are_damaged_are_never_others():
+    links = [Link(f"/{n}", n) for n in range(5)]
+    whole, refused = encode_links(links), 0
+    for bit in range(len(whole) * 8):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        try:
+            assert decode_links(bytes(damaged)) == links  # of the bits of a header some say nothing
+        except ValueError:
+            refused += 1
+    assert refused > len(whole) * 7
