@@ -223,6 +223,14 @@ FIXED = [
     ),
     ("tags of such a page, if it needs a tree", f"{tree.QUICK_TREE_TAGS:,}"),
     ("elements that such a page could make", f"{tree.QUICK_TREE_COPIES:,}"),
+    (
+        "attribute values of such a page that are costly to turn into URLs",
+        units.format_binary(html.QUICK_VALUES),
+    ),
+    (
+        "a body with a content coding that is decoded on the loop",
+        units.format_binary(reader.QUICK_ENCODED),
+    ),
     ("a sitemap that is read on the loop", units.format_binary(sitemap.QUICK_BYTES)),
     (
         "memory to read a response aside, besides its body with and without content coding",
